@@ -114,10 +114,10 @@ audit: $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --editable '.[all]' pip-audit
 	$(BIN)/pip-audit --skip-editable
 
-# Rebuild the experiments of all documents: quick versions (15 minutes on two cores), or all
-# trials (hours).
+# Rebuild the claims of all documents: two trials of each, or all that the committed tables lack
+# (a night on two cores). `python -m papers.claims E6` rebuilds one.
 papers: $(VENV)/.test
-	$(BIN)/python -m papers.claims --quick --jobs -1
+	$(BIN)/python -m papers.claims --jobs -1
 
 papers-full: $(VENV)/.test
 	$(BIN)/python -m papers.claims --full --jobs -1

@@ -30,7 +30,7 @@ BARS = {10_000: 0.1, 100_000: 1.0}
 def run() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _interview("MinMax", *_data(1000), work / "first.db", pause=0)[1].close()  # compile first
+        _interview("MinMax", *_data(1000), work / "first.db", pause=0)[1].close()  # imports
         for n_rows in BARS:
             X, y = _data(n_rows)
             for name in STRATEGIES:

@@ -62,7 +62,7 @@ class Seconds(NamedTuple):
 
 
 def _seconds(work: dict[str, Work], repeat: int = REPEAT) -> dict[str, Seconds]:
-    """Seconds of each, measured in turn; a first round compiles."""
+    """Seconds of each, measured in turn; a first round does not count."""
     best = dict.fromkeys(work, Seconds(np.inf, np.inf))
     warnings.simplefilter("ignore", ConvergenceWarning)  # ten iterations are asked for
     for turn in range(repeat + 1):

@@ -32,10 +32,6 @@ def seconds(model: PCKMeans | COPKMeans, X: np.ndarray, known: Constraints | Non
 
 def main() -> None:
     """Print one line per fit."""
-    X, group = data(1000, 5, 10, 4)
-    for make in (PCKMeans, COPKMeans):  # compile
-        for known in (None, Constraints(apart=group)):
-            make(10, init=X[:10], max_iter=5).fit(X, constraints=known)
     for n, size, k, d in CASES:
         X, group = data(n, size, k, d)
         began = time.process_time()

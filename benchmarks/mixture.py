@@ -14,12 +14,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import ConstrainedMixture, Constraints, MPCKMeans, PCKMeans
+from linkwise import ConstrainedMixture, ConstraintError, Constraints, MPCKMeans, PCKMeans
 from papers.datasets import load
 
 from ._harness import Row
 
-DRAWS, LINKS = 5, (50, 200, 1000)
+DRAWS, LINKS = 5, (0, 50, 200, 1000)
 KINDS = ("full", "tied", "diag", "spherical")
 
 
@@ -29,6 +29,7 @@ def run() -> Iterator[Row]:
         yield from _speed()
         for name in ("wdbc", "ionosphere", "segmentation", "vowel"):
             yield from _quality(name)
+            yield _wrong(name)
 
 
 def _cpu(work: Callable[[], Any]) -> float:
@@ -94,3 +95,32 @@ def _quality(name: str) -> Iterator[Row]:
             None,
             "satisfied " + ", ".join(f"{mean[1]:.1%}" for mean in means.values()),
         )
+
+
+def _wrong(name: str, share: float = 0.2) -> Row:
+    """Links of which a share is wrong: hard, and soft with the log odds of a right link."""
+    data = load(name)
+    X, y = StandardScaler().fit_transform(data.data), data.target
+    k, odds = len(np.unique(y)), float(np.log(1 / share - 1))
+    found = {"without links": [], "hard": [], "soft": []}
+    refused = 0
+    for seed in range(DRAWS):
+        known = Constraints.from_labels(y, 200, random_state=seed).flip(share, random_state=seed)
+        hard, soft = (ConstrainedMixture(k, strength=s, random_state=seed) for s in (np.inf, odds))
+        for method, model, links in (
+            ("without links", hard, None), ("hard", hard, known), ("soft", soft, known),
+        ):  # fmt: skip
+            try:
+                labels = model.fit(X, constraints=links).labels_
+            except ConstraintError:
+                refused += 1
+                continue
+            found[method].append(adjusted_rand_score(y, labels))
+    scores = (f"{m} {np.mean(rows):.3f}" if rows else f"{m} -" for m, rows in found.items())
+    return Row(
+        f"{name}, 200 random pairs, {share:.0%} wrong, {DRAWS} draws",
+        "ARI " + ", ".join(scores),
+        "-",
+        None,
+        f"{refused} of {DRAWS} sets of hard links contradict themselves",
+    )

@@ -237,7 +237,7 @@ def curve(
 
 
 def time_questions(n_rows: int, n_features: int, wrong: float, n_questions: int = 60) -> None:
-    """Print CPU times of questions about 40 overlapping clusters; compiled before they count."""
+    """Print CPU times of questions about 40 overlapping clusters; a first round does not count."""
     for n in (2_500, n_rows):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 40, n)

@@ -34,7 +34,6 @@ IMAGES = Path(__file__).parent / "images"
 def run() -> Iterator[Row]:
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, y = _blobs(SIZES[-1])
-    _fit(X[:1000], max_iter=2)  # compile first
     yield from _rows(X, y)
     yield from _constraints(X[:500_000], y[:500_000])
     yield from _workers(X, y)
@@ -174,7 +173,7 @@ def _workers(X: np.ndarray, y: np.ndarray) -> Iterator[Row]:
         for n_workers in (1, 2):
             with _cluster(n_workers):
                 rows = _on_workers(X, folder, 250_000)
-                _fit(rows, known, max_iter=2)  # workers compile or load
+                _fit(rows, known, max_iter=2)  # workers import
                 far, mine = in_turn(lambda r=rows: _fit(r, known), lambda: _fit(X, known), 5)
                 by_workers[n_workers] = far
                 labels = np.asarray(_fit(rows, known).labels_)

@@ -56,7 +56,6 @@ def large(n: int = 132_000) -> None:
 
 
 if __name__ == "__main__":
-    PCKMeans(10, max_size=0.2, random_state=0).fit(blobs(500, 9))  # compiles
     try:
         against_flow()
     except ImportError:

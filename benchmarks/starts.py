@@ -137,7 +137,7 @@ def main(n_starts: int = 200) -> None:
     warnings.simplefilter("ignore")
     rng = np.random.RandomState(0)
     X, y = rng.normal(size=(200, 4)), rng.randint(3, size=200)
-    compare(X, y, Constraints.from_labels(y, 50, random_state=0), 3, 10, 0)  # loads compiled code
+    compare(X, y, Constraints.from_labels(y, 50, random_state=0), 3, 10, 0)  # imports
     all_found = []
     for number, (k, equal, n_links, X, y) in enumerate(problems()):
         known = Constraints.from_labels(y, n_links, random_state=number)

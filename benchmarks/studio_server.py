@@ -1,6 +1,6 @@
 """The studio's server without a browser: processor time to the first clusters, and memory.
 
-Plays the start page, k not told: a CSV file, its columns, the session, the first question with its
+Plays the start page, k not given: a CSV file, its columns, the session, the first question with its
 clusters and map, then answers. Processor time of all threads, one thread for linear algebra; give a
 shape to measure another one: ``python -m benchmarks.studio_server 500 1000``.
 """
@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-K, ANSWERS, PAUSE = 10, 40, 0.05  # PAUSE in seconds
+K, ANSWERS, PAUSE = 10, 120, 0.05  # PAUSE in seconds
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read by the imports
 
 
@@ -43,11 +43,11 @@ def main(n_rows: int, n_features: int) -> None:
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     meter = Meter()
     warnings.simplefilter("ignore")
-    from linkwise.cli._studio import _import_everything
 
-    _import_everything()
+    import linkwise.studio._page  # noqa: F401
     from linkwise import Studio
     from linkwise.studio._start import Start
+    from linkwise.studio._state import look
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -62,13 +62,13 @@ def main(n_rows: int, n_features: int) -> None:
         roles = {column["name"]: column["role"] for column in seen["columns"]}
         studio._show_owned(*start.begin(seen["project"], roles, None, "me"))
         meter.tell("session begun")
-        question = studio.controller.question("me")
+        question = studio.controller.questions.next("me")
         while studio.controller.session.latest is None:
             time.sleep(0.01)
-        studio.controller.clusters()
-        studio.controller.points("PCA")
-        studio.controller.picture("PCA")
-        meter.tell("first clusters and map")
+        look(studio.controller, "me", ["me"])
+        meter.tell("first clusters")
+        studio.controller.map.places()
+        meter.tell("map")
         _answer(studio.controller, question, classes)
         meter.tell(f"{ANSWERS} answers")
 
@@ -102,11 +102,12 @@ def _answer(controller: Any, question: Any, classes: Any) -> None:
     for _ in range(ANSWERS):
         i, j = question["i"], question["j"]
         started = time.process_time()
-        controller.tell("same" if classes[i] == classes[j] else "different", (i, j), "me")
-        question = controller.question("me")
+        said = "same" if classes[i] == classes[j] else "different"
+        controller.questions.answer(said, (i, j), "me")
+        question = controller.questions.next("me")
         spent.append(1000 * (time.process_time() - started))
-        look(controller, "me", False, [])
-        controller.picture("PCA")
+        look(controller, "me", ["me"])
+        controller.map.picture(controller.session.snapshot())
         time.sleep(PAUSE)
     median, high = np.quantile(spent, [0.5, 0.95])
     print(f"answer and next question: {median:.0f} ms in the median, {high:.0f} ms at 95 %")

@@ -25,8 +25,9 @@ the repository is the same; the scripts are beside it.)
 | in the figures | means |
 |---|---|
 | PCK, MPCK, GPK | [`PCKMeans`](#linkwise.PCKMeans), [`MPCKMeans`](#linkwise.MPCKMeans), \
-[`GPKMeans`](#linkwise.GPKMeans); *MPCK twice* is a second run from the centers of the first, \
-without any propagation |
+[`GPKMeans`](#linkwise.GPKMeans); *low* and *high* are its two thresholds with the formula as \
+printed, *squared* is its default; the *control* runs MPCK as often as GPK may, without any \
+propagation |
 | g | `threshold` of GPK: how far links are spread; 1 is not at all |
 | one, many | one metric for all clusters, or one for each |
 | C, C-D, C-D-R | [`HMRFKMeans`](#linkwise.HMRFKMeans) with constraints alone; with a learnt \
@@ -34,13 +35,17 @@ distortion too; with its Rayleigh prior too |
 | J | the objective, which a method minimizes |
 | SSKK, SpectralLearn | [`ConstrainedKernelKMeans`](#linkwise.ConstrainedKernelKMeans), \
 [`SpectralLearning`](#linkwise.SpectralLearning) |
+| SVM metric | [`ComparisonMetric`](#linkwise.ComparisonMetric) |
 | F, NMI | agreement with the classes, 1 at best: F over pairs of rows, normalized mutual \
 information |
 | p | how often chance alone would give a difference as large; below .05 counts as one |
 """
 
 
-_CLASSES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not"}
+_CLASSES = {
+    "reproduced": "reproduced", "partly": "partly", "not reproduced": "not",
+    "cannot be decided": "open", "not yet decided": "open",
+}  # fmt: skip
 
 
 def verdict_bar(ledger: str) -> str:

@@ -34,7 +34,7 @@ def main() -> None:
     origins = np.array(beans.text("origin"))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         with (
             Session(
@@ -50,7 +50,7 @@ def main() -> None:
             _answer(browser, studio.url, origins)
             session.refit()
             for number, name in _names(session.labels_, origins).items():
-                studio.controller.rename(number, name)
+                session.rename(number, name)
             for name, shot in SHOTS.items():
                 _take(browser, studio.url, FOLDER / f"{name}.png", *shot)
         browser.close()
@@ -86,6 +86,7 @@ def _take(browser, url: str, path: Path, scheme: str, width: int, height: int, t
     page.goto(url)
     page.locator(".lw-cluster").nth(2).wait_for()
     page.locator(".lw-legend").get_by_text("Huila").wait_for()
+    page.locator(".lw-loading").wait_for(state="hidden")
     page.get_by_role("tab", name=tab).click()
     page.mouse.move(5, 5)
     page.wait_for_timeout(1200)  # until what moves has come to rest

@@ -1,49 +1,100 @@
-"""Run every claim of the documents and write the ledger.
+"""Rebuild claims of the documents: measure what their tables lack, judge, write the ledger.
 
-``python -m papers.claims --full`` runs all documents and writes ``papers/CLAIMS.md``; ``--quick``
-(the default) writes ``papers/CLAIMS.quick.md``; ``--from-results`` runs nothing and rebuilds
-``CLAIMS.md`` from the results that are there, the full ones where there are any.
+``python -m papers.claims`` runs two trials of everything and prints the verdicts; with names of
+claims or documents (``python -m papers.claims E6 liu2011_recon``) only those. ``--full`` completes
+the committed tables (all trials: hours) and writes ``papers/CLAIMS.md``; ``--from-tables`` only
+writes it.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from ._claims import DOCUMENTS, HERE, chapter, ledger
+from ._findings import Finding, ledger
+from ._run import HERE, MissingResults, run
 
-BEYOND = ("beyond.baumann_hochbaum",)  # measured the same way; no claim of a document
+DOCUMENTS = {
+    "eaton2005_gpk_means": "E",
+    "basu2006_hmrf_kmeans": "H",
+    "liu2011_recon": "R",
+    "liu2007_boostcluster": "B",
+    "teja_slides": "S",
+}
+QUICK_TRIALS = 2
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m papers.claims", description=__doc__)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--quick", action="store_true", help="minutes for all (the default)")
-    what.add_argument("--full", action="store_true", help="hours")
-    what.add_argument("--from-results", action="store_true", help="seconds: only the ledger")
+    parser.add_argument("names", nargs="*", help="claims (E6) or documents; all by default")
+    parser.add_argument("--full", action="store_true", help="as many trials as the documents")
+    parser.add_argument("--trials", type=int, help="at most so many, in place of 2 or all")
+    parser.add_argument("--from-tables", action="store_true", help="only write the ledger")
     parser.add_argument("--jobs", type=int, default=1, help="processes; -1: one for each core")
     given = parser.parse_args(arguments)
-    if not given.from_results:
-        run_all("--full" if given.full else "--quick", given.jobs)
-    quick = not (given.full or given.from_results)
-    path = HERE / ("CLAIMS.quick.md" if quick else "CLAIMS.md")
-    chapters = [chapter(name, ("quick",) if quick else ("full", "quick")) for name in DOCUMENTS]
-    path.write_text(ledger(chapters) + "\n", encoding="utf-8")
-    for one in chapters:
-        if one.problem:
-            print(f"{one.document}: {one.problem}")
-        for finding in one.findings:
-            print(f"{finding.claim}: {finding.verdict}")
-    print(f"ledger: {path}")
+    for name in given.names:
+        if name not in DOCUMENTS and name[0] not in DOCUMENTS.values():
+            parser.error(f"{name!r}: expected a claim (E6) or one of {', '.join(DOCUMENTS)}")
+    full = given.full or given.from_tables
+    n_trials = given.trials or (None if full else QUICK_TRIALS)
+    for document, letter in DOCUMENTS.items():
+        claims = [name for name in given.names if name[0] == letter and name not in DOCUMENTS]
+        if given.names and not claims and document not in given.names:
+            continue
+        folder = folder_of(document, full)
+        if not given.from_tables:
+            measure(document, folder, n_trials, claims, given.jobs)
+        for finding in judge(document, folder, claims):
+            show(finding)
+    if full:
+        (HERE / "CLAIMS.md").write_text(committed_ledger(), encoding="utf-8")
 
 
-def run_all(size: str, jobs: int) -> None:
-    """The scripts of all documents, one after the other."""
-    for name in (*DOCUMENTS, *BEYOND):
-        print(f"\n=== papers.{name} {size}", flush=True)
-        package = f"papers.{name}"
-        module = package if name in BEYOND else f"{package}.__main__"
-        importlib.import_module(module).main([size, "--jobs", str(jobs)])
+def folder_of(document: str, full: bool) -> Path:
+    """The committed tables, or those of a quick run."""
+    return HERE / document / ("tables" if full else "results")
+
+
+def measure(
+    document: str, folder: Path, n_trials: int | None, claims: Sequence[str] = (), jobs: int = 1
+) -> None:
+    """Complete the tables that some claims of a document need, or all."""
+    experiments = importlib.import_module(f"papers.{document}.experiments").EXPERIMENTS
+    run(experiments, folder, n_trials, claims, jobs)
+
+
+def judge(document: str, folder: Path, claims: Sequence[str] = ()) -> list[Finding]:
+    """The findings for some claims, or all that there are tables for."""
+    findings = importlib.import_module(f"papers.{document}.claims").FINDINGS
+    found = []
+    for claim in claims or findings:
+        try:
+            found.append(findings[claim](folder))
+        except MissingResults as problem:
+            print(f"{claim}: no verdict, {problem}")
+    return found
+
+
+def show(finding: Finding) -> None:
+    """Print a finding."""
+    print(f"\n{finding.claim} {finding.statement}: {finding.verdict.upper()} ({finding.trials})")
+    for part in finding.parts:
+        print(f"  {part.verdict}: {part.what}. {part.figures}")
+
+
+def committed_ledger() -> str:
+    """`CLAIMS.md`, from the committed tables."""
+    folders = {document: folder_of(document, full=True) for document in DOCUMENTS}
+    about: dict[str, Any] = {
+        document: json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        for document, folder in folders.items()
+    }
+    chapters = {document: judge(document, folder) for document, folder in folders.items()}
+    return ledger(chapters, about)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """The E-step by ICM, belief propagation and mean field (section 3.3.6), compared.
 
-`python -m papers.basu2006_hmrf_kmeans.inference` prints two tables: whole fits on data sets
-(objective, NMI, time), and the energy of labels on small random fields whose best labels are found
-by trying all.
+`python -m papers.basu2006_hmrf_kmeans.inference` prints a table of whole fits on data sets
+(objective, NMI, time).
 """
 
 from __future__ import annotations
@@ -12,16 +11,13 @@ import time
 import warnings
 
 import numpy as np
-from linkwise.kmeans.kernels import _link_kernels
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, HMRFKMeans
-from linkwise.kmeans.solver._inference import BeliefPropagation, MeanField
-from linkwise.kmeans.solver._link_graph import LinkGraph
 from papers import datasets
 
-KINDS = ("icm", "belief_propagation", "mean_field")
+KINDS = ("icm", "belief_propagation", "mean_field", "linear_program")
 SETS = ("iris", "wine", "seeds", "ecoli", "glass", "vehicle")
 
 
@@ -61,57 +57,5 @@ def _one(X: np.ndarray, y: np.ndarray, number: int, draw: int) -> list[tuple[flo
     return found
 
 
-def small_fields(draws: int = 100, n: int = 8, k: int = 3) -> None:
-    """Energy of the labels above the least one, which is found by trying all labels."""
-    print("\n| links on 8 rows | ICM | belief propagation | mean field |  (energy above best, %)")
-    print("|---|---|---|---|")
-    every = list(itertools.combinations(range(n), 2))
-    labelings = np.array(list(itertools.product(range(k), repeat=n)), dtype=np.int32)
-    for number in (6, 12, 20):
-        gaps = np.zeros((draws, 3))
-        for draw in range(draws):
-            rng = np.random.default_rng(draw)
-            pairs = np.array(every)[rng.permutation(len(every))[:number]]
-            half = number // 2
-            graph = LinkGraph.of(Constraints(must_link=pairs[:half], cannot_link=pairs[half:]))
-            m = len(graph.rows)
-            rows, cost = rng.random((m, k)), 1.5 * rng.random((number, 1))
-            least = min(_energy(graph, rows, cost, one[:m]) for one in labelings)
-            found = (_icm(graph, rows, cost), *(_inferred(kind, graph, rows, cost) for kind in
-                     (BeliefPropagation, MeanField)))  # fmt: skip
-            gaps[draw] = [100 * (_energy(graph, rows, cost, one) / least - 1) for one in found]
-        print(f"| {number} | " + " | ".join(f"{gap:.1f}" for gap in gaps.mean(axis=0)) + " |")
-
-
-def _energy(graph: LinkGraph, rows: np.ndarray, cost: np.ndarray, labels: np.ndarray) -> float:
-    return float(rows[np.arange(len(rows)), labels].sum()) + graph.violation_cost(labels, cost)
-
-
-def _inferred(kind: type, graph: LinkGraph, rows: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Labels by the inference, then ICM, as a fit does it."""
-    one = kind.__new__(kind)
-    one._links = graph
-    return _icm(graph, rows, cost, one._infer(rows.copy(), cost).argmin(axis=1).astype(np.int32))
-
-
-def _icm(
-    graph: LinkGraph, rows: np.ndarray, cost: np.ndarray, labels: np.ndarray | None = None
-) -> np.ndarray:
-    every = np.arange(len(rows))
-    weighted = graph.with_costs(cost)
-    labels = rows.argmin(axis=1).astype(np.int32) if labels is None else labels.copy()
-    edge, moves = np.full(len(rows), np.inf), np.zeros(len(rows), dtype=np.uint16)
-    for _ in range(100):
-        counts = graph.clique_counts(labels, rows.shape[1])
-        moved, _ = _link_kernels.icm(
-            every, every, rows, weighted.costs, graph.cliques, counts, weighted.dearest, labels,
-            edge, moves,
-        )  # fmt: skip
-        if not moved:
-            break
-    return labels
-
-
 if __name__ == "__main__":
-    small_fields()
     whole_fits()

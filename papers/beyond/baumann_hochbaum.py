@@ -9,9 +9,11 @@ are ended after `LIMIT` of them.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,7 @@ from linkwise import (
 from papers.datasets import BAUMANN_HOCHBAUM, load
 
 from .. import _peer
-from .._figures import panels
-from .._run import Cells, Run
+from .._run import Cells, Experiment, read, run
 
 PUBLISHED = {0.05: 0.413, 0.10: 0.771, 0.15: 0.923, 0.20: 0.953}  # PCCC
 PUBLISHED_COP = {0.05: 0.241, 0.10: 0.338, 0.15: 0.615, 0.20: 0.651}
@@ -44,33 +45,43 @@ LIMIT = 2  # seconds of computing
 
 
 def main(arguments: list[str] | None = None) -> None:
-    with Run.from_command(__file__, __doc__, arguments) as run:
-        run.about["seeds"] = "draw"
-        ours = run.table("ours", key=("data", "share", "draw"))
-        peers = run.table("peers", key=("data", "method"))
-        for draws in (1, DRAWS if run.full else 1):  # something of everything first
-            run.fill(ours, list(tasks(run, draws)), cluster)
-            run.fill(peers, list(peer_tasks(run)), cluster_with_peer)
-        theirs = [row | {"method": f"peer's {row['method']}"} for row in peers.rows()]
-        report(run, [*ours.rows(), *theirs])
+    parser = argparse.ArgumentParser(prog="python -m papers.beyond.baumann_hochbaum")
+    parser.add_argument("--full", action="store_true", help="all draws; writes the committed table")
+    parser.add_argument("--sets", default="", help="only these data sets: iris,wine")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    given = parser.parse_args(arguments)
+    sets = [name for name in BAUMANN_HOCHBAUM if not given.sets or name in given.sets.split(",")]
+    run([Experiment("ours", ("data", "share", "trial"), partial(tasks, sets), cluster, _none),
+         Experiment("peers", ("data", "method", "trial"), partial(peer_tasks, sets),
+                    cluster_with_peer, _none)],
+        given.output, DRAWS if given.full else 1)  # fmt: skip
+    rows = read(given.output / "ours.csv")
+    if (given.output / "peers.csv").exists():
+        peers = read(given.output / "peers.csv")
+        rows += [row | {"method": f"peer's {row['method']}"} for row in peers]
+    text = "\n".join(table(rows)) + "\n"
+    if given.full and not given.sets:  # the committed table is of all sets
+        Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
 
 
-def tasks(run: Run, draws: int) -> Iterator[Cells]:
+def _none(task: Cells) -> str:
+    return ""
+
+
+def tasks(sets: list[str], draws: int | None) -> Iterator[Cells]:
     """Every data set at every share."""
-    for draw in range(draws):
-        for name in run.chosen(BAUMANN_HOCHBAUM):
-            for share in PUBLISHED:
-                yield {"data": name, "share": share, "draw": draw}
+    for trial, name, share in product(range(draws or DRAWS), sets, PUBLISHED):
+        yield {"data": name, "share": share, "trial": trial}
 
 
-def peer_tasks(run: Run) -> Iterator[Cells]:
+def peer_tasks(sets: list[str], draws: int | None) -> Iterator[Cells]:
     """One draw, if the peer is there."""
     if not _peer.installed():
         print("active-semi-supervised-clustering is not installed: no peer (papers/_peer.py)")
         return
-    for method in PEERS:
-        for name in run.chosen(BAUMANN_HOCHBAUM):
-            yield {"data": name, "method": method}
+    for method, name in product(PEERS, sets):
+        yield {"data": name, "method": method, "trial": 0}
 
 
 # -------------------------------------------------------------------- the protocol
@@ -105,14 +116,14 @@ def methods(k: int) -> dict[str, Any]:
     }
 
 
-def cluster(data: str, share: float, draw: int) -> Iterator[Cells]:
+def cluster(data: str, share: float, trial: int) -> Iterator[Cells]:
     """All our methods on one draw."""
     X, y = data_of(data)
-    known = drawn(y, share, draw)
+    known = drawn(y, share, trial)
     for method, model in methods(len(np.unique(y))).items():
         options = {} if method.startswith("KMeans") else {"constraints": known}
         start = time.process_time()
-        labels = model.set_params(random_state=draw).fit(X, **options).labels_
+        labels = model.set_params(random_state=trial).fit(X, **options).labels_
         seconds = time.process_time() - start
         yield {
             "method": method, "k": len(np.unique(y)), "ari": adjusted_rand_score(y, labels),
@@ -120,12 +131,12 @@ def cluster(data: str, share: float, draw: int) -> Iterator[Cells]:
         }  # fmt: skip
 
 
-def cluster_with_peer(data: str, method: str) -> Iterator[Cells]:
+def cluster_with_peer(data: str, method: str, trial: int) -> Iterator[Cells]:
     """The peer's method at each share; once it has run out of time, no larger share is tried."""
     X, y = data_of(data)
     k, late = len(np.unique(y)), False
     for share in PUBLISHED:
-        known = drawn(y, share, 0)
+        known = drawn(y, share, trial)
         found = _peer.PeerFit(None, 0.0, float(LIMIT))
         if not late:
             found = _peer.fit(method, X, k, known, patience=600.0, cpu_limit=LIMIT)
@@ -133,26 +144,12 @@ def cluster_with_peer(data: str, method: str) -> Iterator[Cells]:
         ari = None if found.labels is None else adjusted_rand_score(y, found.labels)
         kept = None if found.labels is None else known.satisfied(found.labels).share
         yield {
-            "share": share, "draw": 0, "k": k, "ari": ari, "kept": kept,
+            "share": share, "k": k, "ari": ari, "kept": kept,
             "cpu_seconds": round(found.cpu_seconds, 4), "late": late,
         }  # fmt: skip
 
 
 # -------------------------------------------------------------------- what came out
-
-
-def report(run: Run, rows: list[Cells]) -> None:
-    """Table and figure, of whole draws."""
-    wanted = len(run.chosen(BAUMANN_HOCHBAUM)) * len(PUBLISHED) * len(methods(2))
-    ours = [row for row in rows if "late" not in row]
-    whole = max(1, len(ours) // wanted)
-    rows = [row for row in rows if row["draw"] < whole]
-    run.about["trials"] = f"{whole} draw{'s' * (whole > 1)} of constraints; of the peer one"
-    text = "\n".join(table(rows)) + "\n"
-    if run.full and not run.sets:  # the committed table is of all sets
-        Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    draw_figure(run, rows)
 
 
 def table(rows: list[Cells]) -> Iterator[str]:
@@ -187,7 +184,7 @@ def _head(title: str) -> Iterator[str]:
 def _cells(rows: list[Cells], method: str) -> Iterator[str]:
     for share in PUBLISHED:
         own = [r for r in rows if (r["method"], r["share"]) == (method, share)]
-        draws = 1 + max(row["draw"] for row in own)
+        draws = 1 + max(row["trial"] for row in own)
         took = sum(row["cpu_seconds"] for row in own) / draws
         ari = _of(own, method, share, "ari")
         unsolved = np.isnan(ari)
@@ -200,26 +197,6 @@ def _cells(rows: list[Cells], method: str) -> Iterator[str]:
 def _of(rows: list[Cells], method: str, share: float, value: str) -> np.ndarray:
     own = [r for r in rows if (r["method"], r["share"]) == (method, share)]
     return np.array([np.nan if row[value] is None else row[value] for row in own])
-
-
-def draw_figure(run: Run, rows: list[Cells]) -> None:
-    """Mean ARI by share, ours and the published."""
-    figure, (axes,) = panels(1, height=4.6)
-    figure.set_size_inches(7.5, 4.8)
-    shares = list(PUBLISHED)
-    axes.plot(shares, list(PUBLISHED.values()), "k--", label="PCCC (published)")
-    axes.plot(shares, list(PUBLISHED_COP.values()), "k:", label="COP (published)")
-    for method in dict.fromkeys(row["method"] for row in rows):
-        if _on(rows, method):
-            continue  # a mean over other sets cannot be compared
-        means = [np.nan_to_num(_of(rows, method, share, "ari")).mean() for share in shares]
-        style = {"linestyle": "-.", "marker": "x"} if method.startswith("peer") else {"marker": "o"}
-        axes.plot(shares, means, label=method, **style)
-    n_sets = len({row["data"] for row in rows})
-    axes.set(xlabel="share of the rows whose pairs are drawn", ylabel=f"mean ARI, {n_sets} sets")
-    axes.set_xticks(shares, [f"{share:.0%}" for share in shares])
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    run.save(figure, "figure", f"{run.about['trials']}; no result counts as 0")
 
 
 if __name__ == "__main__":

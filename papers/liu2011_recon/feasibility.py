@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -18,26 +18,23 @@ from linkwise import ConstraintError, Constraints, ReCon, Tree
 
 from .._run import Cells
 
+TRIALS = 100  # random cases of each kind and size
 LISTED = 7  # up to so many rows all 10,395 binary trees are looked at
 PAPER = (np.array([[0.0], [5.0], [10.0], [5.1]]), [(0, 1, 2), (2, 3, 0)])
 
 
-def tasks(draws: int) -> Iterator[Cells]:
-    yield {"case": "paper", "rows": 4, "constraints": 2, "draw": 0}
-    for rows in (4, 5, 6, LISTED):
-        for share in (1, 2, 4):
-            for draw in range(draws):
-                for case in ("tree", "free"):
-                    yield {"case": case, "rows": rows, "constraints": share * rows, "draw": draw}
-    for rows in (20, 40):
-        for share in (1, 2, 4):
-            for draw in range(draws // 4):
-                yield {"case": "tree", "rows": rows, "constraints": share * rows, "draw": draw}
+def tasks(n_trials: int | None) -> Iterator[Cells]:
+    yield {"case": "paper", "rows": 4, "constraints": 2, "trial": 0}
+    for trial, rows, share in product(range(n_trials or TRIALS), (4, 5, 6, LISTED), (1, 2, 4)):
+        for case in ("tree", "free"):
+            yield {"case": case, "rows": rows, "constraints": share * rows, "trial": trial}
+    for trial, rows, share in product(range((n_trials or TRIALS) // 4), (20, 40), (1, 2, 4)):
+        yield {"case": "tree", "rows": rows, "constraints": share * rows, "trial": trial}
 
 
-def check(case: str, rows: int, constraints: int, draw: int) -> Iterator[Cells]:
+def check(case: str, rows: int, constraints: int, trial: int) -> Iterator[Cells]:
     """What ReCon and the naive guard made of one case."""
-    X, triplets = _drawn(case, rows, constraints, draw)
+    X, triplets = _drawn(case, rows, constraints, trial)
     listed = rows <= LISTED
     consistent = _some_tree_keeps(rows, triplets) if listed else True
     try:

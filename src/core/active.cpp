@@ -47,17 +47,16 @@ double joined(double si, double sj, double sk, double ik, double jk, double heig
     return ((si + sk) * ik + (sj + sk) * jk - sk * height) / (si + sj + sk);
 }
 
-// Merges the closest allowed nodes, at most `most` times; returns how many it merged. `merges` takes
-// nodes, height, sizes, and 1 if both were of one family already; `crossing` the height at which each
+// Merges the closest allowed nodes; returns how many it merged. `merges` takes nodes, height, sizes, and 1 if both were of one family already; `crossing` the height at which each
 // pair of parts merged, or would have merged were it allowed.
 i64 agglomerate(Table<double> H, Array<double> size, Families families, Array<i64> nearest,
                 Array<double> distance, Table<const i64> pairs, Array<double> crossing,
-                Table<double> merges, i64 most) {
+                Table<double> merges) {
     const i64 m = H.rows;
     std::vector<i64> live = counted(m), root = counted(m), waiting = counted(pairs.rows);
     std::vector<char> alive(m, 1);
     i64 n_merges = 0;
-    while (live.size() > 1 && n_merges < most) {
+    while (live.size() > 1) {
         i64 i = -1;
         double height = infinity;
         for (const i64 k : live)
@@ -277,7 +276,7 @@ Scores checked_scores(const In1<i64> &start, const In1<i64> &other, const In1<do
 void bind_active(nb::module_ &m) {
     m.def("agglomerate",
           [](Out2<double> H, Out1<double> size, Out1<i64> family, Out2<bool> apart, Out1<i64> nearest,
-             Out1<double> distance, In2<i64> pairs, Out1<double> crossing, Out2<double> merges, i64 most) {
+             Out1<double> distance, In2<i64> pairs, Out1<double> crossing, Out2<double> merges) {
               const i64 n = size.size();
               check_shape(H, n, n, "H");
               const Families families = checked_families(family, apart, n);
@@ -289,11 +288,11 @@ void bind_active(nb::module_ &m) {
               check_shape(merges, n, 6, "merges");
               nb::gil_scoped_release free;
               return agglomerate(table(H), array(size), families, array(nearest), array(distance), wanted,
-                                 array(crossing), table(merges), most);
+                                 array(crossing), table(merges));
           },
           as_is("H"), as_is("size"), as_is("family"), as_is("apart"), as_is("nearest"), as_is("distance"),
-          nb::arg("pairs"), as_is("crossing"), as_is("merges"), nb::arg("most"),
-          "Merge the closest allowed nodes, at most so many times; returns how many merged.");
+          nb::arg("pairs"), as_is("crossing"), as_is("merges"),
+          "Merge the closest allowed nodes; returns how many merged.");
     m.def("follow",
           [](Out2<double> merges, double cut, Out1<i64> family, Out2<bool> apart) {
               const i64 n = family.size();

@@ -106,6 +106,22 @@ Csr<X, I> csr(const In1<X> &data, const In1<I> &indices, const In1<I> &indptr, i
     return {array(data), array(indices), array(indptr)};
 }
 
+// Only the listed rows are checked, and only they may be read.
+template <class X, class I>
+Csr<X, I> csr_of(const In1<X> &data, const In1<I> &indices, const In1<I> &indptr, i64 n_features,
+                 const In1<i64> &rows) {
+    check(indptr.size() > 0, "indptr is empty");
+    check_length(indices, i64(data.size()), "indices");
+    check_indices(rows, i64(indptr.size()) - 1, "rows");
+    for (std::size_t t = 0; t < rows.size(); t++) {
+        const I *at = indptr.data() + rows.data()[t];
+        if (at[0] < 0 || at[1] < at[0] || i64(at[1]) > i64(data.size()))
+            check(false, "indptr must rise from 0 to " + std::to_string(data.size()));
+        check_indices(indices.data() + at[0], i64(at[1] - at[0]), 0, n_features, "indices");
+    }
+    return {array(data), array(indices), array(indptr)};
+}
+
 // A vector as an array that Python owns.
 template <class T> auto give(std::vector<T> &&values) {
     using V = std::conditional_t<std::is_same_v<T, char>, bool, T>;

@@ -239,43 +239,6 @@ std::pair<std::vector<i64>, std::vector<char>> split_down(Array<const Triplet> t
 
 namespace {
 
-// Moves single items to the other side while that makes the cut worth more: a triplet that the cut
-// satisfies counts 1, one that is still open less, one that is cut through 0.
-double improve_cut(Array<const Triplet> triplets, Array<const double> weight, Array<i64> side,
-                   double open_worth, i64 max_rounds) {
-    const i64 n = side.size;
-    const Occurrences of(triplets, n, 0, 3);
-    auto worth_of = [&](i64 t) {
-        const i64 a = side[triplets[t][0]], b = side[triplets[t][1]], c = side[triplets[t][2]];
-        return a == b ? weight[t] * (a != c ? 1.0 : open_worth) : 0.0;
-    };
-    auto worth = [&](i64 v) {
-        double total = 0;
-        for (i64 e = of.start[v]; e < of.start[v + 1]; e++) total += worth_of(of.which[e]);
-        return total;
-    };
-    i64 on[2] = {0, 0};
-    for (i64 v = 0; v < n; v++) on[side[v]]++;
-    for (i64 round = 0; round < max_rounds; round++) {
-        bool moved = false;
-        for (i64 v = 0; v < n; v++) {
-            if (on[side[v]] == 1) continue;
-            const double before = worth(v);
-            side[v] = 1 - side[v];
-            if (worth(v) > before * (1 + 1e-12) + 1e-300) {
-                on[side[v]]++, on[1 - side[v]]--;
-                moved = true;
-            } else {
-                side[v] = 1 - side[v];
-            }
-        }
-        if (!moved) break;
-    }
-    double total = 0;
-    for (i64 t = 0; t < triplets.size; t++) total += worth_of(t);
-    return total;
-}
-
 Array<const Triplet> triplets_of(const In2<i64> &triplets, i64 n_items) {
     check(n_items > 0, "there are no items");
     check_shape(triplets, i64(triplets.shape(0)), 3, "triplets");
@@ -301,16 +264,6 @@ void bind_constraints(nb::module_ &m) {
           },
           nb::arg("triplets"), nb::arg("n_items"),
           "OneTree: the set above each item and each set (none if inconsistent), living triplets.");
-    m.def("improve_cut",
-          [](In2<i64> triplets, In1<double> weight, Out1<i64> side, double open_worth, i64 max_rounds) {
-              const auto known = triplets_of(triplets, i64(side.size()));
-              check_length(weight, known.size, "weight");
-              check_indices(side, 2, "side");
-              nb::gil_scoped_release free;
-              return improve_cut(known, array(weight), array(side), open_worth, max_rounds);
-          },
-          nb::arg("triplets"), nb::arg("weight"), as_is("side"), nb::arg("open_worth"),
-          nb::arg("max_rounds"), "Move single items across a cut while it gains; returns its worth.");
 }
 
 }  // namespace linkwise

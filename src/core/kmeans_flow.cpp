@@ -25,19 +25,6 @@ double priced_labels(Table<const double> cost, Array<const double> size, Array<c
     return total;
 }
 
-// Per unit of size, the rise of a cluster's price at which a unit prefers another cluster; negative
-// for units that are in another one now.
-void margins(Table<const double> cost, Array<const double> size, Array<const double> price, i64 cluster,
-             Array<double> out) {
-    for (i64 u = 0; u < cost.rows; u++) {
-        double other = infinity;
-        for (i64 c = 0; c < cost.columns; c++)
-            if (c != cluster) other = std::min(other, cost[u][c] + price[c] * size[u]);
-        const double own = cost[u][cluster] + price[cluster] * size[u];
-        out[u] = (other - own) / std::max(size[u], 1e-300);
-    }
-}
-
 // What units cost each other: `cost` if together, and the weights of apart groups.
 struct UnitLinks {
     Array<const i64> indptr, neighbor;
@@ -420,18 +407,6 @@ void bind_kmeans_flow(nb::module_ &m) {
           },
           nb::arg("cost"), nb::arg("size"), nb::arg("price"), as_is("labels"), as_is("load"),
           "Cheapest cluster of each unit at prices per unit of size; returns the total, prices included.");
-    m.def("margins",
-          [](In2<double> cost, In1<double> size, In1<double> price, i64 cluster, Out1<double> out) {
-              const i64 n = cost.shape(0), k = cost.shape(1);
-              check_length(size, n, "size");
-              check_length(price, k, "price");
-              check(0 <= cluster && cluster < k, "there is no such cluster");
-              check_length(out, n, "out");
-              nb::gil_scoped_release free;
-              margins(table(cost), array(size), array(price), cluster, array(out));
-          },
-          nb::arg("cost"), nb::arg("size"), nb::arg("price"), nb::arg("cluster"), as_is("out"),
-          "Rise of a cluster's price, per unit of size, at which each unit prefers another cluster.");
     m.def("ship",
           [](Out2<double> cost, Out1<i32> labels, In1<i64> low, In1<i64> high, Out1<double> potential, nb::tuple links) {
               const GivenUnitLinks given(links, cost.shape(0));

@@ -332,7 +332,8 @@ void bind_kmeans_links(nb::module_ &m) {
               check_starts(indptr, n, link.size(), "indptr");
               check_range(start, stop, n);
               check(cost.shape(1) > 0, "cost has no columns");
-              check_indices(link, cost.shape(0), "link");
+              const i64 first = indptr.data()[start], last = indptr.data()[stop];
+              check_indices(link.data() + first, last - first, 0, cost.shape(0), "link");
               check_length(dearest, n, "dearest");
               if (entries.size()) check_length(entries, link.size(), "signed");
               nb::gil_scoped_release free;

@@ -307,8 +307,7 @@ template <class X, class I> void bind_sparse(nb::module_ &m) {
     m.def("costs_sparse",
           [](In1<X> data, In1<I> indices, In1<I> indptr, In1<i64> rows, nb::tuple form, Out2<double> out) {
               const GivenForm<double> given(form);
-              const auto x = csr(data, indices, indptr, given.d());
-              check_indices(rows, x.rows(), "rows");
+              const auto x = csr_of(data, indices, indptr, given.d(), rows);
               check_shape(out, i64(rows.size()), given.k(), "out");
               nb::gil_scoped_release free;
               costs_sparse(x, array(rows), given.form(), table(out));
@@ -320,7 +319,7 @@ template <class X, class I> void bind_sparse(nb::module_ &m) {
              In1<double> weight, nb::tuple moments) {
               const i64 d = item<Out2<double>>(moments, 1, false).shape(1);
               const GivenMoments given(moments, d);
-              const auto x = csr(data, indices, indptr, d);
+              const auto x = csr_of(data, indices, indptr, d, rows);
               check_moves(rows, old, now, weight, x.rows(), given.k());
               nb::gil_scoped_release free;
               move_sparse<X, I>(x, array(rows), array(old), array(now), array(weight), given);

@@ -53,7 +53,7 @@ def last_step(base: BaseEstimator) -> Any:
 
 
 def n_clusters_of(base: BaseEstimator) -> int | None:
-    """How many clusters the base was asked for; None when it finds that out by itself."""
+    """Number of clusters that the base is to find; None if it determines the number."""
     given = last_step(base).get_params(deep=False)
     found = given.get("n_clusters", given.get("n_components"))
     return int(found) if isinstance(found, int | np.integer) else None
@@ -92,8 +92,8 @@ def labels_of(model: BaseEstimator, X: Matrix) -> NDArray[np.int64]:
 def kernel_parameter(base: BaseEstimator) -> str | None:
     """The parameter by which the base takes a precomputed kernel or distances; None if none.
 
-    scikit-learn's tag `pairwise` tells, once the parameter is "precomputed"; three of its own
-    clusterers take distances without that tag.
+    scikit-learn sets the tag `pairwise` if the parameter is "precomputed", except for three of its
+    clusterers.
     """
     given = base.get_params(deep=False)
     if isinstance(base, AgglomerativeClustering | HDBSCAN | OPTICS):

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 def agglomerate(
     H: NDArray, size: NDArray, family: NDArray, apart: NDArray, nearest: NDArray, distance: NDArray,
-    pairs: NDArray, crossing: NDArray, merges: NDArray, most: int,
+    pairs: NDArray, crossing: NDArray, merges: NDArray,
 ) -> int:
-    """Merge the closest allowed nodes, at most so many times; returns how many merged.
+    """Merge the closest allowed nodes; returns how many merged.
 
     IN/OUT  H (m, m); size, family, nearest, distance (m,); apart (n_families, n_families)
     OUT     crossing (n_pairs,): height at which each pair merged, or would have; merges (m, 6)
@@ -38,11 +38,6 @@ def move_parts(
 
 def split_down(triplets: NDArray, n_items: int) -> tuple[NDArray, NDArray]:
     """OneTree: the set above each item and each set (none if inconsistent), living triplets."""
-
-def improve_cut(
-    triplets: NDArray, weight: NDArray, side: NDArray, open_worth: float, max_rounds: int
-) -> float:
-    """Move single items across a cut while it gains; returns its worth."""
 
 # -------------------------------------------------------------------- density
 
@@ -395,9 +390,6 @@ def priced_labels(
 ) -> float:
     """Cheapest cluster of each unit at prices per unit of size; returns the total, prices included."""
 
-def margins(cost: NDArray, size: NDArray, price: NDArray, cluster: int, out: NDArray) -> None:
-    """Rise of a cluster's price, per unit of size, at which each unit prefers another cluster."""
-
 def ship(
     cost: NDArray, labels: NDArray, low: NDArray, high: NDArray, potential: NDArray, links: tuple
 ) -> bool:
@@ -425,6 +417,7 @@ def link_costs(
     out: NDArray,
 ) -> None:
     """What links and apart groups cost each constrained row in each cluster, (n, k)."""
+
 # -------------------------------------------------------------------- hierarchy
 
 def merge_clusters(

@@ -15,7 +15,7 @@ from ._help import see
 # From the name of a parameter and its value (None: no value) to words.
 Wording: TypeAlias = Callable[[str, object], str]
 
-# Advice that is worded differently by each caller; the keys stand in templates.
+# Advice that the command line words differently; templates contain the keys.
 ADVICE = {
     "give_ids": "give sample_ids (one id per row) or a DataFrame with an index",
     "name_columns": 'columns={"i": ..., "j": ...}',
@@ -39,7 +39,7 @@ _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\
 
 
 def in_python(name: str, value: object) -> str:
-    """How a parameter is worded for those who call from Python."""
+    """Name of a parameter for callers from Python."""
     if name == "name_columns" and value is not None:
         return f"columns={dict(zip(('i', 'j', 'link'), str(value).split('|'), strict=True))}"
     if name in ADVICE:
@@ -53,7 +53,7 @@ def as_field(name: str, value: object) -> str:
 
 
 def fill(template: str, wording: Wording) -> str:
-    """A template with its fields, ``{name}`` or ``{name=value}``, in words.
+    """Replace the fields ``{name}`` and ``{name=value}`` of a template by words.
 
     Other braces stay as they are: they come from the user's own data.
     """

@@ -39,7 +39,7 @@ MAX_ENTAILED = 1_000_000  # maximum number of entailed links; beyond, only the g
 def read_data(
     estimator: BaseEstimator, X: Any, *, reset: bool = True, accept_sparse: bool = True
 ) -> Any:
-    """X as float32 or float64, dense in C order or CSR in which every entry stands once."""
+    """X as float32 or float64, dense in C order or CSR without repeated entries."""
     _refuse_elsewhere(estimator, X)
     X = _in_memory(X)
     try:
@@ -82,7 +82,7 @@ def check_range(largest: float, dtype: np.dtype, vanishing: bool = True) -> None
 
 
 def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
-    """Rows on workers or on disk are not silently brought here: say what that would take."""
+    """Refuse rows on workers or on disk; the error names the memory that they would need."""
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr") and not hasattr(
         X, "memory_limit"
     ):
@@ -177,15 +177,15 @@ def read_named(
 def refuse_unknown_ids(given: Constraints, names: Collection[Hashable]) -> None:
     """Refuse constraints none of whose ids is that of a row.
 
-    A part of the data (a fold) may lack any constraint; that it lacks every single row that they
-    speak of is a mistake about ids, and would otherwise pass for a clustering with constraints.
+    A fold may lack the rows of some constraints. If no id at all matches, the ids are wrong, and
+    the fit would be unconstrained without a warning.
     """
     wanted, there = given.rows, set(map(str, names))
     if any(str(name) in there for name in wanted):
         return
     rows = f" and the rows are called {_some(list(names))}" if names else ""
     raise ConstraintError(
-        f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
+        f"none of the {given.n_constraints:,} constraints is on rows of X: they use the ids "
         f"{_some(wanted)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
         "row), or as the index of X, X.set_index(...)",
         topic="ids",
@@ -294,7 +294,7 @@ def read_links(
 
 
 def with_entailed(known: Constraints) -> Constraints:
-    """The pairwise constraints and those that follow from them, if that can be written out.
+    """The pairwise constraints and the entailed ones, if these are few enough to be written out.
 
     Contradictory constraints, and more than a million links, stay as they were given.
     """

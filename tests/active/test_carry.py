@@ -163,7 +163,7 @@ def test_imports_keep_what_they_can_and_name_the_rest(tmp_path):
     ):
         assert session.constraints == here
     with (
-        pytest.raises(ValueError, match="speak of ids"),
+        pytest.raises(ValueError, match="name ids"),
         Session(X, background=False) as session,
     ):
         session.import_answers(known)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise.active import ClusterCountAnswer, Session
-from linkwise.active._warm_start import carry_over
+from linkwise.active._refit import carry_over
 from linkwise.evaluation._matching import keep_numbers
 
 from .cases import blobs, session

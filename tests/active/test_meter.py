@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from linkwise.active import LabelOracle, Session
-from linkwise.active._meter import Round, measure, wilson
+from linkwise.active._progress import Round, measure, wilson
 
 from .cases import blobs
 

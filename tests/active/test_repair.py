@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,30 +18,33 @@ from linkwise.active import (
     Repair,
     RepairedClustering,
     Session,
-    _repair_tree,
 )
-from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._parts import make_parts, over_cluster, split_parts
-from linkwise.active._repair_kernels import ward_linkage
-from linkwise.active._repair_model import RepairModel, _link
-from linkwise.active._repair_state import merge
-from linkwise.active._repair_tree import families, grow_tree
+from linkwise.active._merge_tree import (
+    Stage,
+    are_large,
+    families,
+    follow_neighbors,
+    grow,
+    merge_curve,
+)
+from linkwise.active._parts import make_parts, split_parts
+from linkwise.active._repair_model import RepairModel
+from linkwise.active._wrong_answers import fold_history, share_of_wrong
 
 from .cases import blobs
 
 
 def stage_of(X):
-    parts = make_parts(X, np.arange(len(X)))
-    return _link(parts, parts.center)
+    parts = make_parts(X)
+    return Stage(0, parts, parts.center)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=30)
 def test_without_answers_it_is_ward_s_tree(seed):
     X = np.random.default_rng(seed).normal(size=(15, 3))
-    stage = stage_of(X)
-    merges = grow_tree(stage.parts, stage.linkage, IncrementalClosure()).merges
+    merges = stage_of(X).free
     # Scipy's height is the root of twice the increase of the sum of squares.
     np.testing.assert_allclose(np.sqrt(2 * merges[:, 2]), ward(X)[:, 2])
 
@@ -83,16 +88,8 @@ def test_merges_under_answers_are_those_of_a_slow_version(seed):
     pairs = rng.integers(0, 12, (9, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     stage = stage_of(X)
-    tree = grow_tree(stage.parts, stage.linkage, known, pairs)
-    np.testing.assert_allclose(tree.merges[:, 2], slow_merges(X, known))
-    with pytest.MonkeyPatch.context() as patch:  # beginning from fewer nodes changes nothing
-        patch.setattr(_repair_tree, "_FEWEST", 1)
-        stage = stage_of(X)
-        assert len(stage.linkage.free[1]) == 5
-        for found, same in zip(
-            grow_tree(stage.parts, stage.linkage, known, pairs), tree, strict=True
-        ):
-            np.testing.assert_array_equal(found, same)
+    merges, _ = grow(stage, *families(stage.parts, known), pairs)
+    np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
@@ -122,7 +119,7 @@ def test_the_curve_is_the_most_probable_one():
         prior = -((a - 1.5 * np.log(0.1)) ** 2) / 18 - (slope - 1.5) ** 2 / 2
         return (same * odds - np.logaddexp(0, odds)).sum() + prior
 
-    slope, middle = merge_curve(height, same, 0.0)
+    slope, middle = merge_curve(height, same)
     best = posterior(slope, middle)
     for step in (1e-3, -1e-3):
         assert posterior(slope + step, middle) < best
@@ -226,19 +223,23 @@ def test_a_given_number_of_clusters_is_kept():
 def test_large_data_are_taken_in_parts_that_answers_split():
     X, y = blobs(2500, k=3)
     told = [[0, 1], [2]]
-    whole = make_parts(X, over_cluster(X, 50, 0))
+    whole = make_parts(X, 50)
     parts = split_parts(X, whole, told)
     mean = [X[parts.of_row == part].mean(axis=0) for part in range(parts.n_parts)]
     assert np.allclose(parts.center, mean)
     assert len({int(parts.of_row[row]) for row in (0, 2)}) == 2
     assert np.array_equal(parts.of_row[parts.row], np.arange(parts.n_parts))
     assert parts.weight.sum() == 2500
-    H = ward_linkage(parts.center, parts.weight)
-    assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    free = grow_tree(state.stage.parts, state.stage.linkage, IncrementalClosure())
-    assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
+    assert state.labels.max() > 0
+
+
+def test_very_large_data_are_divided_like_a_sample_of_them():
+    X, y = blobs(12_000, k=3, spread=0.5)
+    parts = make_parts(X)
+    assert 1_000 < parts.n_parts <= 1_500
+    assert all(len(set(y[parts.of_row == part])) == 1 for part in range(0, parts.n_parts, 50))
 
 
 @pytest.mark.parametrize("noise", [-0.1, 0.5, "yes", None, float("nan")])
@@ -247,3 +248,76 @@ def test_wrong_noise_is_refused(noise):
         Repair(noise=noise)
     with pytest.raises(ValueError, match="noise"):
         RepairedClustering(noise=noise).fit([[0.0], [1.0]])
+
+
+def test_answers_that_nothing_tests_say_nothing_about_wrong_ones():
+    untested = fold_history([(0, row, "same") for row in range(1, 40)])
+    tested = fold_history([(a, b, "same") for a in range(9) for b in range(a)])
+    at_first = share_of_wrong(fold_history([]), 0)
+    assert share_of_wrong(untested, 39) == pytest.approx(at_first)
+    assert share_of_wrong(tested, 36) < at_first / 3
+    assert share_of_wrong(tested, 40) == pytest.approx(0.1, abs=0.03)  # 4 are not believed
+    assert share_of_wrong(tested, 80) == 0.15
+
+
+def test_the_state_after_answers_were_taken_back_is_that_of_the_rest():
+    X, y = blobs(80, k=3, spread=1.0, seed=2)
+    context, oracle = QueryContext(X), LabelOracle(y, noise=0.15, random_state=0)
+    questions = Repair().questions(context)
+    question = next(questions)
+    for _ in range(70):
+        said = oracle(*question)
+        context.known.add(*question, said)
+        question = questions.send(said)
+    history = context.known.history
+    model = RepairModel(X, 0, "auto")
+    for n in (70, 66, 69, 61, 65):
+        known, fresh = fold_history(history[:n]), RepairModel(X, 0, "auto")
+        one, two = model.at(known), fresh.at(fold_history(history[:n]))
+        assert np.array_equal(one.labels, two.labels)
+        assert one.curve == two.curve
+
+
+def test_neighbors_vote_as_in_the_dense_formula():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 4])
+    family = np.where(rng.random(40) < 0.15, 20, np.repeat([0, 20], 20))
+    told = rng.random(40) < 0.2
+    parts = make_parts(X)
+    dense, votes = parts.walk.toarray(), np.zeros((40, 2))
+    votes[np.arange(40), (family == 20).astype(int)] = np.where(told, 1.0, 0.3)
+    F = votes.copy()
+    for _ in range(20):
+        F = 0.9 * dense @ F + 0.1 * votes
+    cluster = follow_neighbors(parts, family, told)
+    assert np.array_equal(cluster, np.where(told, family, np.where(F[:, 1] > F[:, 0], 20, 0)))
+    assert (cluster != family).any()
+
+
+def test_no_family_is_lost_to_its_neighbors():
+    X = np.arange(10.0)[:, None]
+    family = np.array([0, 0, 0, 0, 4, 0, 0, 0, 0, 0])
+    cluster = follow_neighbors(make_parts(X), family, np.zeros(10, dtype=bool))
+    assert np.array_equal(cluster, family)
+
+
+def test_no_family_is_lost_when_another_one_comes_back():
+    """Part 0 would go to the family of parts 1 and 2, and these to the told parts 3 and 4."""
+    walk = np.array(
+        [
+            [0.0, 1.0, 1.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 0.04, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 0.04],
+            [0.0, 0.0, 0.0, 1.0, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 1.0],
+        ]
+    )
+    family, told = np.array([0, 1, 1, 3, 4]), np.arange(5) > 2
+    cluster = follow_neighbors(SimpleNamespace(walk=walk), family, told)
+    assert np.array_equal(cluster, family)
+
+
+def test_rows_of_small_clusters_stay_in_the_tree():
+    assert are_large(np.repeat([0, 30], 30))
+    assert not are_large(np.repeat([0, 20, 40], 20))
+    assert not are_large(np.zeros(10, dtype=int))

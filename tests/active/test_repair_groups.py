@@ -19,7 +19,7 @@ def many_blobs(n_clusters: int, size: int, seed: int = 0) -> tuple[np.ndarray, n
 
 
 def graph_of(X):
-    return NeighborGraph.of(make_parts(X, np.arange(len(X))))
+    return NeighborGraph(make_parts(X))
 
 
 def test_edges_are_those_to_the_nearest_parts():

@@ -40,7 +40,7 @@ def test_spellings_of_answers(answer):
 def test_wrong_answers_are_refused_and_nothing_is_kept():
     X, _ = blobs()
     work = session(X)
-    with pytest.raises(ValueError, match="ana has no questions in hand; ask first"):
+    with pytest.raises(ValueError, match="ana has no pending questions; ask first"):
         work.tell("same")
     work.ask()
     with pytest.raises(ValueError, match="'maybe': expected one of 'same', 'different', 'unsure'"):
@@ -58,7 +58,7 @@ def test_wrong_answers_are_refused_and_nothing_is_kept():
         with pytest.raises((ValueError, TypeError), match=message):
             work.tell("same", question)
     work.ask(3)
-    with pytest.raises(ValueError, match="has 3 questions in hand; say which one"):
+    with pytest.raises(ValueError, match="has 3 pending questions; say which one"):
         work.tell("same")
     assert work.answers == []
 
@@ -246,7 +246,7 @@ def test_clusters_keep_their_numbers():
 def test_the_hint_to_stop():
     X, y = blobs(60, spread=0.3)
     work = session(X, refit_every=5)
-    assert work.progress.hint == "0 of 3 groups found so far: go on"
+    assert work.progress.hint == "0 of 3 groups found so far: continue"
     work.run(LabelOracle(y), 12)
     assert not work.progress.stop
     work.run(LabelOracle(y), 28)
@@ -387,7 +387,7 @@ def test_ids_of_a_frame_name_the_constraints():
         ({"refit_every": 0}, "refit_every=0 must be at least 1"),
         ({"random_state": -1}, "random_state=-1 must be at least 0"),
         ({"random_state": 2**32}, r"must be below 2\*\*32"),
-        ({"sample_ids": ["a"] * 40}, "the id 'a' stands in more than one row"),
+        ({"sample_ids": ["a"] * 40}, "the id 'a' occurs in more than one row"),
         ({"sample_ids": ["a"]}, "1 ids for 40 rows"),
         ({"constraints": Constraints([(0, 77)])}, "77"),
         ({"constraints": Constraints(relative=[(0, 1, 2)])}, "1 are relative"),

@@ -28,6 +28,7 @@ from .visitor import ASKED
 SIZES = {
     "1440": (1440, 900),
     "1280": (1280, 720),
+    "1024": (1024, 768),
     "820": (820, 1180),
     "390": (390, 844),
     "320": (320, 640),
@@ -97,10 +98,10 @@ def _scenes(folder: Path) -> dict[str, tuple[Any, dict[str, State]]]:
         "first": (lambda: customers(0), {"question": _asked}),
         "customers": (lambda: customers(40), {
             "question": _asked,
-            "guess": _guess,
+            "hidden": _hidden,
             "progress": _tab("Progress"),
             "history": _tab("History"),
-            "home": _tab("Take home"),
+            "home": _tab("Export"),
             "python": _python,
             "clusters-open": _cluster_details,
             "records": _records,
@@ -130,7 +131,7 @@ def _scenes(folder: Path) -> dict[str, tuple[Any, dict[str, State]]]:
         }),
         "many": (lambda: _studio(folder, "parts.csv", specimens.many, 150, 12), {
             "question": _asked, "records": _records, "history": _tab("History"),
-            "home": _tab("Take home"),
+            "home": _tab("Export"),
         }),
         "wide": (lambda: _studio(folder, "genes.csv", specimens.wide, 3, 10), {
             "question": _asked, "records": _records, "search": _field_search, "set": _set_of(12),
@@ -149,10 +150,9 @@ def _asked(page: Any) -> None:
     page.locator(".lw-cluster").first.wait_for()
 
 
-def _guess(page: Any) -> None:
-    page.get_by_text("Show the model's guess").click()
-    page.locator(".lw-guess").wait_for()
-    page.get_by_text("Show the model's guess").hover()
+def _hidden(page: Any) -> None:
+    page.get_by_label("Hide clusters").check()
+    page.locator(".lw-around").wait_for(state="hidden")
 
 
 def _left(page: Any, name: str) -> None:
@@ -168,7 +168,7 @@ def _tab(name: str) -> State:
 
 
 def _python(page: Any) -> None:
-    _tab("Take home")(page)
+    _tab("Export")(page)
     page.get_by_text("Show the Python lines").click()
     page.locator(".lw-code").wait_for()
     page.locator(".lw-code").scroll_into_view_if_needed()
@@ -263,7 +263,7 @@ def _merge(page: Any) -> None:
 def _again(page: Any) -> None:
     _tab("History")(page)
     page.get_by_role("button", name="look again at").first.click()
-    page.get_by_text("said").first.wait_for()
+    page.locator(".lw-own").wait_for()
     page.locator(".lw-left").scroll_into_view_if_needed()
 
 

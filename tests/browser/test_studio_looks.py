@@ -44,7 +44,7 @@ def test_contrast_and_sizes(visit, small, scheme, width, height):
     me = visit(small.url, width, height, color_scheme=scheme)
     me.page.locator(".lw-cluster").first.wait_for()
     assert me.page.evaluate("document.body.classList.contains('body--dark')") == (scheme == "dark")
-    for tab in ("Progress", "History", "People", "Take home", "Clusters"):
+    for tab in ("Progress", "History", "People", "Export", "Clusters"):
         me.page.get_by_role("tab", name=tab).click()
         assert me.page.evaluate(CONTRAST) == []
     assert me.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -57,7 +57,7 @@ STATES = (
     "Progress",
     "History",
     "People",
-    "Take home",
+    "Export",
     "Clusters",
     "Records",
     "Several at once",
@@ -143,7 +143,7 @@ def test_keyboard_alone(visit, small):
     me = visit(small.url)
     me.page.locator(ASKED).wait_for()
     seen = []
-    for _ in range(30):
+    for _ in range(45):
         me.page.keyboard.press("Tab")
         seen.append(
             me.page.evaluate(

@@ -132,7 +132,7 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("i,j,link\nana,bo,must\n", ["--data"], "name the column that holds the ids with --id-c"),
+        ("i,j,link\nana,zoe,must\n", ["--data"], "no row has the id 'zoe'"),
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
          "line 2 and line 4 have the same 'city', 'X'"),
         ("p,q,link\n0,1,must\n", [],
@@ -141,7 +141,6 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
          "--column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
-        ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),
         ("i,j,link\n0,1,must\nana,2,must\n", [], "read them with --data and --id-column"),
         ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 27 more"),
         ("i,j,link\n0,1,must\n", ["--data", "-k", "9"], "-k 9 is larger than"),
@@ -226,7 +225,7 @@ def test_score(tmp_path):
         ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "have the same .id."),
         ("x,z\n0,1\n", "class\n0\n", [], "which column holds the labels. Give --label-column"),
         ("cluster\n0\n", "class,x\n0,1\n", ["--truth-column", "klass"], "klass"),
-        ("a,cluster\n1,\n2,3\n", "class\n0\n1\n", [], "row 1 has no 'cluster'"),
+        ("a,cluster\n1,\n2,3\n", "class\n0\n1\n", [], "line 2 has no 'cluster'"),
     ],
 )  # fmt: skip
 def test_score_wrong_usage(tmp_path, labels, truth, options, message):

@@ -146,7 +146,7 @@ def test_a_full_disk_for_the_checkpoint_does_not_end_the_fit(tmp_path, monkeypat
 
     monkeypatch.setattr(_checkpoint, "atomic_write", fail)
     model = PCKMeans(4, n_init=3, random_state=0, checkpoint=tmp_path / "state")
-    with pytest.warns(UserWarning, match="No space left.*the fit goes on") as caught:
+    with pytest.warns(UserWarning, match="No space left.*the fit continues") as caught:
         model.fit(X, constraints=KNOWN)
     assert len([w for w in caught if "checkpoint" in str(w.message)]) == 1
 

@@ -37,7 +37,7 @@ def test_suspects_have_file_and_line(files, tmp_path):
     data, links, wrong = files
     out = tmp_path / "suspects.csv"
     known = ("--constraints", links, "--id-column", "id", "--no-scale")
-    method = ("--algorithm", "mpck", "--set", "noise=auto", "--set", "metric=auto")
+    method = ("--algorithm", "pck", "--set", "noise=auto")
     found = run(data, "-k", 3, *known, *method, "--suspects", out)
     assert found.exit_code == 0, found.output
     assert "of the links look wrong" in found.output
@@ -56,11 +56,10 @@ def test_suspects_have_file_and_line(files, tmp_path):
 def test_noise_is_auto_or_a_number(files):
     data, links, wrong = files
     common = (data, "-k", 3, "--constraints", links, "--id-column", "id", "--no-scale")
-    found = run(*common, "--set", "noise=auto", "--algorithm", "mpck", "--json")
+    found = run(*common, "--set", "noise=auto", "--algorithm", "pck", "--json")
     assert found.exit_code == 0, found.output
     assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
-    for algorithm in ("pck", "hmrf"):
-        assert run(*common, "--set", "noise=0.15", "--algorithm", algorithm).exit_code == 0
+    assert run(*common, "--set", "noise=0.15", "--algorithm", "pck").exit_code == 0
     for wrong in ("much", "0.6"):
         found = run(*common, "--set", f"noise={wrong}", "--algorithm", "pck")
         assert found.exit_code == 2

@@ -79,7 +79,11 @@ def test_the_last_lines_compare_with_kmeans(customers):
 
 @pytest.mark.parametrize(
     ("change", "hint"),
-    [(str.lower, "but for case"), (lambda own: own.replace("C0", "C000"), "no row has the id")],
+    [
+        (str.lower, "but for case"),
+        (lambda own: own.replace("C0", "C000"), "leading zeros"),
+        (lambda own: own.replace("C0", "D0"), "no row has the id"),
+    ],
 )
 def test_ids_that_nearly_match(customers, change, hint):
     pairs = (customers / "pairs.csv").read_text().splitlines()

@@ -74,7 +74,15 @@ def test_npy_file_by_row_number(files):
     np.save(files / "x.npy", X)
     (files / "rows.csv").write_text("i,j,link\n3,500,must\n")
     code, text = call(
-        files / "x.npy", "-k", 3, "--memory-limit", "8GB", "--constraints", files / "rows.csv"
+        files / "x.npy",
+        "-k",
+        3,
+        "--memory-limit",
+        "8GB",
+        "--constraints",
+        files / "rows.csv",
+        "--algorithm",
+        "cop",
     )
     assert code == 0, text
     assert "1 of 1 constraints satisfied" in text

@@ -92,7 +92,7 @@ def test_excel_in_and_out(tmp_path, pairs):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     found = list(openpyxl.load_workbook(target).active.iter_rows(values_only=True))
-    assert found[0] == (*HEADER, "cluster")
+    assert found[0] == (*HEADER, "cluster", "probability")
     assert [row[:4] for row in found[1:]] == ROWS
 
 

@@ -11,25 +11,37 @@ from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 from linkwise import Constraints, ReCon, _methods, open_blocks
-from linkwise._methods import Method, Option
+from linkwise._methods import Method
 from linkwise.cli import build
-from linkwise.kmeans.estimators._soft_base import SoftKMeans
+from linkwise.kmeans.estimators._base import BaseKMeans
+from linkwise.kmeans.estimators._parts import euclidean, labels_as_links, soft_runs
+from linkwise.kmeans.solver._assigners import ICM
 from linkwise.kmeans.solver._penalties import WeightPenalty
+from linkwise.kmeans.solver._runs import Preset
+from linkwise.kmeans.solver._starts import chosen_start, soft_start
 from tests import methods, tables
 from tests.common.test_estimators import expected
 from tests.engines.test_blocks import assert_same
 
 
-class ToyKMeans(SoftKMeans):
+class ToyKMeans(BaseKMeans):
     """k-means in which a violated link costs its weight."""
 
-    def _penalty(self, problem):
-        return WeightPenalty(problem.links)
+    def _preset(self, problem):
+        problem = labels_as_links(problem, max_entailed=1_000_000)
+        return Preset(
+            problem,
+            geometry=lambda: euclidean(problem),
+            penalty=lambda: WeightPenalty(problem.links),
+            assigner=lambda: ICM(problem),
+            start=chosen_start(self.init, problem, soft_start(problem)),
+            n_runs=soft_runs(self.n_init, self.init, problem),
+        )
 
 
 TOY = Method(
     "ToyKMeans", "toy", __name__, "weighted pairs", "at a cost", "Euclidean", "nobody",
-    blocks=True, options=(Option("tol", "relative change at which a run ends", "number"),),
+    blocks=True,
 )  # fmt: skip
 
 
@@ -51,23 +63,17 @@ def run(*arguments):
 
 def test_on_the_command_line(rows):
     given = ("cluster", rows, "-k", 2, "--algorithm")
-    done = run(*given, "toy", "--tol", 0.01, "--json")
+    done = run(*given, "toy", "--set", "tol=0.01", "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["algorithm"] == "ToyKMeans"
     assert json.loads(done.stdout)["cluster_sizes"] == [30, 30]
-    assert "toy: relative change at which a run ends" in run("cluster", "--help").output
-    refused = run(*given, "pck", "--tol", 0.01)
-    assert refused.exit_code == 2
-    assert "--tol is an option of toy, not of pck" in refused.stderr
+    assert ", toy;" in run("cluster", "--help").output
     # The limit counts the whole process, which holds the tests that ran before.
     done = run(*given, "toy", "--memory-limit", "8GB")
     assert done.exit_code == 0, done.output
 
 
 def test_in_the_lists():
-    listed = json.loads(run("algorithms", "--json").stdout)
-    assert [one["options"] for one in listed if one["short"] == "toy"] == [["tol"]]
-    assert "ToyKMeans" in run("algorithms").output
     for table in (tables.guide(), tables.scale()):
         assert "`ToyKMeans`" in table
 

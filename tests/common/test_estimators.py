@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.estimator_checks import (
+    check_estimator,
     check_estimator_sparse_array,
     check_estimator_sparse_matrix,
-    parametrize_with_checks,
 )
 
 from linkwise import (
@@ -140,9 +140,10 @@ ESTIMATORS = [
 @pytest.mark.filterwarnings("ignore:ComparisonMetric. no feature meets:UserWarning")
 @pytest.mark.filterwarnings("ignore:GPKMeans did not settle")
 @pytest.mark.filterwarnings("ignore:y has [0-9]+ labels, more than")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_sklearn_checks(estimator):
+    failing = expected(estimator)
+    check_estimator(estimator, expected_failed_checks=failing, on_skip=None, on_fail="raise")
 
 
 SPARSE_WITH_PROBABILITIES = [PCKMeans(), MPCKMeans(), ConstrainedKMeans()]

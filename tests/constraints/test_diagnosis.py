@@ -208,7 +208,7 @@ def test_limits_and_pickling():
     with pytest.raises(ConstraintError, match="row 9 is out of range"):
         known.diagnose(2, n_rows=5)
     named = Constraints(must_link=[("a", "b"), ("c", "d")])
-    with pytest.raises(ValueError, match="speak of 4 different rows, but n_rows=2"):
+    with pytest.raises(ValueError, match="name 4 different rows, but n_rows=2"):
         named.diagnose(2, n_rows=2)
     diagnosis = pickle.loads(pickle.dumps(known.diagnose(2)))
     assert diagnosis.clusters.example.keys() == {0, 1, 2, 9}

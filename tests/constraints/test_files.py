@@ -90,7 +90,7 @@ def test_json_lines(tmp_path):
         read(tmp_path, bad, "bad.jsonl")
     problems = error.value.problems
     assert len(problems) == 4
-    assert "line 1 of bad.jsonl: the columns 'i', 'j' do not say what is linked" in problems[0]
+    assert "line 1 of bad.jsonl: the columns 'i', 'j' do not define links" in problems[0]
     assert "line 2 of bad.jsonl: expected an object" in problems[1]
     assert "line 3 of bad.jsonl: not JSON" in problems[2]
     assert "line 4 of bad.jsonl: the pair (0, 0) links a row with itself" in problems[3]
@@ -123,7 +123,7 @@ def test_all_wrong_lines_at_once(tmp_path):
         (b"\x89PNG\r\n\0\0\0", "links.csv", "is a binary file; expected text"),
         (b"i,j,link\nana,b\xe9,must\n", "links.csv", "not UTF-8 text .byte 0xe9.*save the file as"),
         (b"x,y,z\n1,2,3\n", "links.csv", "unknown columns 'x', 'y', 'z'; expected i, j, link"),
-        (b"i,j\n1,2\n", "links.csv", "the columns 'i', 'j' do not say what is linked"),
+        (b"i,j\n1,2\n", "links.csv", "the columns 'i', 'j' do not define links"),
         (b"i,j,link,wieght\n1,2,must,3\n", "links.csv", "unknown column 'wieght'"),
         (b"i,j,j,link\n1,2,3,must\n", "links.csv", "unknown column 'j'"),
         (b"1,2,7\n1,3,7\n", "links.csv", "the first line is not a header; add one: i,j,link"),

@@ -92,6 +92,6 @@ def test_coherence_of_many_rows(monkeypatch):
     X = rng.normal(size=(300, 4))
     known = Constraints.from_labels(rng.integers(0, 3, 300), 300, "balanced", random_state=0)
     expected = known.coherence(X)
-    monkeypatch.setattr("linkwise.constraints._measure._GRAM_ROWS", 10)
+    monkeypatch.setattr("linkwise.constraints._measure._CELLS", 1000)  # several blocks
     assert known.coherence(X) == expected
     assert known.coherence(csr_array(X)) == expected

@@ -113,8 +113,8 @@ def test_from_tree():
         Constraints.from_tree([[0, 1, 2], 3], "sample", 4)
     with pytest.raises(ValueError, match="needs the number of triplets n, not None"):
         Constraints.from_tree([[0, 1], 2], "sample")
-    with pytest.raises(ValueError, match="how='all': expected"):
-        Constraints.from_tree([[0, 1], 2], "all")
+    with pytest.raises(ValueError, match="how='every': expected"):
+        Constraints.from_tree([[0, 1], 2], "every")
     with pytest.raises(ValueError, match="n goes with how='sample'"):
         Constraints.from_tree([[0, 1], 2], n=4)
 

@@ -22,7 +22,6 @@ def test_totals_and_weights():
     assert (found.n_satisfied, found.n_violated) == (3, 2)
     assert found.share == 0.6
     assert found.weight_share == 0.5
-    assert found.violated_weight == 4.0
     assert not found
     assert found.violated == Constraints(must_link=[(2, 3)], cannot_link=[(1, 4, 3.0)])
     assert found.satisfied + found.violated == KNOWN

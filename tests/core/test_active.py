@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from linkwise import _core
-from linkwise.active._repair_kernels import nearest_parts, tree_nodes, ward_linkage
+from linkwise.active._merge_tree import ward_linkage
 
 M = 40
 
@@ -24,8 +25,9 @@ def grown(H, family=None, apart=None, pairs=None, size=None):
     pairs = np.zeros((0, 2), np.int64) if pairs is None else pairs
     crossing, merges = np.zeros(len(pairs)), np.zeros((M, 6))
     size = np.ones(M) if size is None else size
+    nearest = H.argmin(axis=1)
     n = _core.agglomerate(
-        H.copy(), size, family, apart, *nearest_parts(H), pairs, crossing, merges, M
+        H.copy(), size, family, apart, nearest, H[np.arange(M), nearest], pairs, crossing, merges
     )
     return merges[:n], crossing
 
@@ -46,8 +48,6 @@ def test_without_answers_it_is_ward(seed):
     root = labels_at(merges, M - 5)
     wanted = fcluster(tree, 5, "maxclust")
     assert (np.equal.outer(root, root) == np.equal.outer(wanted, wanted)).all()
-    nodes = tree_nodes(merges, M)
-    assert np.sort(nodes.ravel()).tolist() == list(range(2 * M - 2))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -125,3 +125,45 @@ def test_trees_that_name_a_part_twice_are_refused():
         bad[1, :2] = a, b
         with pytest.raises(ValueError, match="merges"):
             _core.joining_merges(bad, 3, pairs)
+
+
+def slow_moves(label, odds, affinity, votes, least):
+    """Each part with answers, in turn, to the cluster of largest worth, until none moves."""
+    n = len(label)
+    for _ in range(10):
+        before = label.copy()
+        for i in np.flatnonzero(odds.any(axis=1)):
+            others = np.arange(n) != i
+            worth = {-1: votes * np.log(least)}  # a cluster of its own
+            for c in np.unique(label[others]).tolist():
+                mine = others & (label == c)
+                share = affinity[i, mine].sum() / max(affinity[i].sum(), 1e-300)
+                worth[c] = odds[i, mine].sum() + votes * np.log(share + least)
+            own = int(label[i]) if label[i] in label[others] else -1
+            best = max(worth, key=worth.__getitem__)
+            if worth[best] > worth[own]:
+                label[i] = best if best >= 0 else np.setdiff1d(np.arange(n), label)[0]
+        if np.array_equal(before, label):
+            break
+    return label
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_move_where_answers_and_neighbors_speak_for(seed):
+    rng = np.random.default_rng(seed)
+    n = 14
+    odds, affinity = np.zeros((n, n)), np.zeros((n, n))
+    for scores, many in ((odds, 20), (affinity, 40)):
+        for _ in range(many):
+            a, b = rng.choice(n, 2, replace=False)
+            scores[a, b] = scores[b, a] = rng.normal(scale=3)
+    affinity = np.abs(affinity)
+    label = rng.integers(0, 4, n)
+    told, near = sparse.csr_array(odds), sparse.csr_array(affinity)
+    found = label.copy()
+    _core.move_parts(
+        found, np.flatnonzero(odds.any(axis=1)), told.indptr, told.indices, told.data,
+        near.indptr, near.indices, near.data, 2.0, 0.05,
+    )  # fmt: skip
+    wanted = slow_moves(label.copy(), odds, affinity, 2.0, 0.05)
+    assert np.array_equal(found[:, None] == found, wanted[:, None] == wanted)

@@ -388,15 +388,12 @@ def test_units_of_different_sizes_are_brought_within_limits(seed):
 def test_prices():
     rng = np.random.default_rng(0)
     cost, size, price = rng.random((N, K)), rng.random(N), rng.random(K)
-    labels, load, margin = np.empty(N, np.int32), np.empty(K), np.empty(N)
+    labels, load = np.empty(N, np.int32), np.empty(K)
     total = _core.priced_labels(cost, size, price, labels, load)
     priced = cost + price * size[:, None]
     np.testing.assert_array_equal(labels, priced.argmin(axis=1))
     np.testing.assert_allclose(load, np.bincount(labels, size, minlength=K))
     assert total == pytest.approx(priced.min(axis=1).sum())
-    _core.margins(cost, size, price, 2, margin)
-    others = np.delete(priced, 2, axis=1).min(axis=1)
-    np.testing.assert_allclose(margin, (others - priced[:, 2]) / size)
 
 
 @pytest.mark.parametrize("form", FORMS[:3])

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import BoostCluster, ConstrainedKernelKMeans, Constraints, MPCKMeans, PCKMeans
 from linkwise._adapters import kernel_parameter
-from linkwise.ensemble import _rounds
+from linkwise.ensemble import PartitionalSingleLink, _rounds
 from linkwise.ensemble._loss import Directions, PairLoss
 from tests.kmeans.cases import blobs, same_partition, weighted_links
 from tests.reference import boost_rounds
@@ -461,3 +461,11 @@ def test_new_rows_of_a_base_with_and_without_predict():
         model = BoostCluster(base, random_state=0).fit(X[:200], constraints=known)
         assert adjusted_rand_score(y[200:], model.predict(X[200:])) > 0.7
         assert adjusted_rand_score(model.labels_, model.predict(X[:200])) > 0.95
+
+
+def test_partitional_single_link_does_not_chain():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(c, 1.0, (60, 2)) for c in (0.0, 6.0)] + [[[3.0, 3.0]], [[40.0, 0.0]]])
+    labels = PartitionalSingleLink(3, random_state=0).fit_predict(X)
+    assert sorted(np.bincount(labels))[1] > 50
+    assert PartitionalSingleLink(3).fit_predict(np.ones((5, 2))).tolist() == [0] * 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, rand_score
 
 from linkwise import Constraints
-from linkwise.evaluation import pair_scores, score
+from linkwise.evaluation import score
 
 two_labelings = st.integers(2, 12).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 3), min_size=n, max_size=n)] * 2)
@@ -50,7 +50,7 @@ def test_only_the_rows_of_a_fold():
     fold = [0, 1, 2, 4]
     assert score(truth, found, rows=fold).ari == 1.0
     assert score(truth, found, rows=[True, True, True, False, True]).n_rows == 4
-    assert pair_scores(truth, found, rows=fold).f == 1.0
+    assert score(truth, found, rows=fold).pair_f == 1.0
     known = Constraints(must_link=[(0, 1), (3, 4)], cannot_link=[(0, 3, 2.0)])
     assert score(truth, found, constraints=known).satisfied == pytest.approx(1 / 3)
     assert score(truth, found, constraints=known).satisfied_weight == pytest.approx(1 / 4)
@@ -96,10 +96,9 @@ def test_rows_in_any_order():
         (1, "`rows` must be one-dimensional, not of shape ()"),
     ],
 )
-@pytest.mark.parametrize("function", [score, pair_scores])
-def test_wrong_rows(function, rows, message):
+def test_wrong_rows(rows, message):
     with pytest.raises(ValueError) as caught:
-        function([0, 0, 1], [0, 1, 1], rows=rows)
+        score([0, 0, 1], [0, 1, 1], rows=rows)
     assert message in str(caught.value)
 
 

@@ -92,7 +92,7 @@ class Case:
         lines = [f"{i},{j},{kind}" for (i, j), kind in zip(pairs.tolist(), kinds, strict=True)]
         (folder / "links.csv").write_text("\n".join(["i,j,link", *lines]) + "\n")
         _warm()
-        self.run(*self.cluster("labels.csv"), "--save", self.at("model.npz"))  # compiles
+        self.run(*self.cluster("labels.csv"), "--save", self.at("model.npz"))
         self.seconds = self._timed(*self.cluster("labels.csv"))
         self.labels = (folder / "labels.csv").read_bytes()
         self.model = (folder / "model.npz").read_bytes()

@@ -165,11 +165,11 @@ def full_checkpoint(case: Case, number: int, rng: random.Random) -> Iterator[str
         (disk / "other").write_bytes(bytes(4096))
         said = case.run(*case.cluster("out.csv"), "--checkpoint", str(disk / "state"))[1]
         assert "No space left" in said, said
-        assert "the fit goes on" in said, said
+        assert "the fit continues" in said, said
         assert [path.name for path in disk.iterdir()] == ["other"], "a part is left"
     assert (case.folder / "out.csv").read_bytes() == case.labels, "another result"
     case.clean()
-    yield "checkpoint on a full disk: warned of, the fit goes on to the same labels"
+    yield "checkpoint on a full disk: warned of, the fit continues to the same labels"
 
 
 def read_only(case: Case, number: int, rng: random.Random) -> Iterator[str]:

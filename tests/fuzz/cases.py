@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 
 import numpy as np
@@ -33,7 +34,7 @@ def models() -> list[BaseEstimator]:
     """Every clusterer of the registry, with its variants and with options that it has."""
     found = [model for model in instances() if hasattr(model, "fit_predict")]
     for method in _methods.METHODS:
-        known = {option.name for option in method.options}
+        known = inspect.signature(method.estimator).parameters
         for name, given in _OPTIONS.items():
             if name in known and method.family != "wrapper":
                 found.append(method.estimator(**given))

@@ -103,3 +103,15 @@ def test_nothing_to_learn_from_and_nothing_learnt():
         ComparisonMetric(max_iter=1).fit(X, constraints=known)
     with pytest.raises(ValueError, match="C=-1 must be at least 0"):
         ComparisonMetric(C=-1).fit(X)
+
+
+def test_the_metric_filters_wrong_triplets():
+    X, y = load_iris(return_X_y=True)
+    known = Constraints.from_labels(y, 200, "triplets", random_state=0)
+    noisy = known.flip(0.2, random_state=0)
+    met = ComparisonMetric().fit(X, constraints=noisy).met_
+    assert (met - known).n_constraints < 0.05 * met.n_constraints
+    assert (met - (noisy - known)).n_constraints > 0.8 * 160
+    named = Constraints(relative=[("a", "b", "c")])
+    found = ComparisonMetric().fit([[0.0], [1.0], [5.0]], constraints=named, sample_ids=list("abc"))
+    assert found.met_ == named

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 from linkwise import ConstraintError, Constraints, ReCon, Tree
-from linkwise.evaluation import pair_scores
+from linkwise.evaluation import score
 from linkwise.hierarchy import _merge
 from papers.datasets import load, load_cars60, load_taxonomy, load_tree
 
@@ -106,7 +106,7 @@ def test_all_informative_constraints_give_the_classes(name, scale):
     known = Constraints.from_labels(y, kind="informative")
     model = ReCon(len(np.unique(y))).fit(X, constraints=known)
     assert model.report_.satisfaction
-    assert pair_scores(y, model.labels_).f == 1.0
+    assert score(y, model.labels_).pair_f == 1.0
 
 
 # -------------------------------------------------------------------- pairs beside them
@@ -376,7 +376,7 @@ def test_carnivores_with_their_taxonomy():
     X = np.nan_to_num(carnivora.data)
     model = ReCon(2).fit(X, constraints=known, sample_ids=carnivora.ids)
     assert known.satisfied(hierarchy=model.to_tree())
-    assert pair_scores(taxonomy["superfamily"], model.labels_).f == 1.0
+    assert score(taxonomy["superfamily"], model.labels_).pair_f == 1.0
 
 
 def test_sixty_cars_and_what_people_said_of_them():

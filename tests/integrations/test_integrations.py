@@ -11,7 +11,6 @@ from linkwise import (
     SeededKMeans,
     Session,
     SpectralLearning,
-    Tree,
 )
 from linkwise.datasets import load
 from linkwise.integrations import BoundConstraints, ProgressBar, cluster_cells, show_studio
@@ -109,20 +108,6 @@ def test_studio_in_a_cell():
             assert frame.studio.url in frame._repr_html_()
         finally:
             frame.studio.close()
-
-
-def test_html_of_closure_and_tree():
-    known = Constraints(must_link=[("<a>", "b"), ("b", "c")], cannot_link=[("c", "d")])
-    page = known.closure()._repr_html_()
-    assert "&lt;a&gt;, b, c" in page
-    assert "1 groups that must be together" in page
-    assert (
-        "contradictory" in (known + Constraints(cannot_link=[("<a>", "c")])).closure()._repr_html_()
-    )
-    page = Tree.from_nested([["<cat>", "dog"], "eel"])._repr_html_()
-    assert page.count("<li>") == 5
-    assert "&lt;cat&gt;" in page
-    assert "not drawn" in Tree.from_nested([str(n) for n in range(300)])._repr_html_()
 
 
 def test_the_bar_is_called_and_closed(monkeypatch):

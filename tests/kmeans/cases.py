@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +20,7 @@ from linkwise import (
     PreIdentifiedKMeans,
     SeededKMeans,
 )
+from linkwise.kmeans.solver import _runs
 from tests.reference import Setting, matrices
 
 PUBLISHED = partial(PCKMeans, penalty="weight")
@@ -63,26 +65,19 @@ class Spy:
 
 
 def watched(model: Any, X: Any, y: Any = None, **fit: Any) -> Spy:
-    """Fit, and look over the loop's shoulder. Not converging is no concern here."""
+    """Fit, and keep what each run was made of and its solutions; it need not converge."""
     spy = Spy(model)
-    penalty, run = model._penalty, model._run
 
-    def watched_penalty(problem: Any) -> Any:
-        spy.penalties.append(penalty(problem))
-        return spy.penalties[-1]
+    class WatchedRun(_runs.Run):
+        def advance(self, *args: Any, **options: Any) -> Any:
+            spy.problems.append(self.problem)
+            spy.penalties.append(self.penalty)
+            spy.solutions.append(super().advance(*args, **options))
+            return spy.solutions[-1]
 
-    def watched_run(problem: Any, *args: Any, **options: Any) -> Any:
-        spy.problems.append(problem)
-        spy.solutions.append(run(problem, *args, **options))
-        return spy.solutions[-1]
-
-    model._penalty, model._run = watched_penalty, watched_run
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y, **fit)
-    finally:
-        del model._penalty, model._run
+    with warnings.catch_warnings(), patch.object(_runs, "Run", WatchedRun):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, **fit)
     return spy
 
 

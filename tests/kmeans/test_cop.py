@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from linkwise import ConstraintError, Constraints, COPKMeans
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.solver import _assigners as _assign
-from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
+from linkwise.kmeans.solver import _hard
+from linkwise.kmeans.solver._assigners import ConstrainedCosts
 from linkwise.kmeans.solver._problem import Problem
 from tests.reference import (
     best_partition,
@@ -122,8 +122,8 @@ def test_the_exact_assignment_is_the_cheapest(seed):
 def assigned_exactly(X, k, known, init) -> np.ndarray:
     """The final exact assignment to fixed centers."""
     model = COPKMeans(k, assignment="exact")
-    problem = model._prepare(Problem(LocalRows(X), k, known))
-    assign = model._assigner(problem, None)
+    preset = model._preset(Problem(LocalRows(X), k, known))
+    problem, assign = preset.problem, preset.assigner()
     centers_cost = ((X[:, None] - init) ** 2).sum(axis=2)
     labels = centers_cost.argmin(axis=1)
     geometry = Mahalanobis(k, problem.rows.total(), len(X))
@@ -159,7 +159,7 @@ def test_crown_graphs_never_dead_end(mode):
 
 
 def test_where_greedy_finds_no_way_exact_does(monkeypatch):
-    monkeypatch.setattr(_assign, "_RESTARTS", 0)
+    monkeypatch.setattr(_hard, "_RESTARTS", 0)
     X = np.random.default_rng(0).normal(size=(10, 2))
     known = Constraints(cannot_link=crown(5), must_link=[(0, 1)])
     with pytest.raises(ConstraintError, match='assignment="auto" or "exact"'):

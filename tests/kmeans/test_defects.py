@@ -17,8 +17,8 @@ from linkwise import (
     SpectralLearning,
 )
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.solver._init_centers import chosen_neighborhoods
 from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._starts import chosen_neighborhoods
 
 X = np.random.RandomState(0).randn(30, 2)
 

@@ -10,10 +10,14 @@ from sklearn.datasets import make_blobs
 
 from linkwise import Constraints, HMRFKMeans
 from linkwise.kmeans.solver import _inference
-from linkwise.kmeans.solver._inference import BeliefPropagation, MeanField
+from linkwise.kmeans.solver._inference import BeliefPropagation, LinearProgram, MeanField
 from linkwise.kmeans.solver._link_graph import LinkGraph
 
-KINDS = {"belief_propagation": BeliefPropagation, "mean_field": MeanField}
+KINDS = {
+    "belief_propagation": BeliefPropagation,
+    "mean_field": MeanField,
+    "linear_program": LinearProgram,
+}
 
 
 def field(seed, n=7, k=3, links=9, per_cluster=False, tree=False):
@@ -63,7 +67,9 @@ def test_belief_propagation_is_exact_on_trees(seed, per_cluster):
     assert energy(graph, rows, cost, labels) == pytest.approx(least(graph, rows, cost))
 
 
-@pytest.mark.parametrize(("kind", "gap"), [(BeliefPropagation, 0.15), (MeanField, 0.05)])
+@pytest.mark.parametrize(
+    ("kind", "gap"), [(BeliefPropagation, 0.15), (MeanField, 0.05), (LinearProgram, 0.3)]
+)
 def test_near_the_least_energy_on_loops(kind, gap):
     """Without ICM after it; short cycles of contradictory links are hard for messages."""
     gaps = []
@@ -74,6 +80,25 @@ def test_near_the_least_energy_on_loops(kind, gap):
         assert found >= best - 1e-12
         gaps.append(found / best - 1)
     assert np.mean(gaps) < gap
+
+
+@pytest.mark.parametrize("per_cluster", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_linear_program_is_a_lower_bound(seed, per_cluster):
+    graph, rows, cost = field(seed, n=6, per_cluster=per_cluster)
+    assigner = LinearProgram.__new__(LinearProgram)
+    assigner._links = graph
+    x = assigner._shares(rows, cost)
+    np.testing.assert_allclose(x.sum(axis=1), 1.0)
+    value = (rows * x).sum()
+    for (i, j), must, w in zip(graph.ends, graph.is_must, cost, strict=True):
+        each = np.abs(x[i] - x[j]) / 2 if must else np.maximum(x[i] + x[j] - 1, 0.0)
+        value += (np.broadcast_to(w, len(each)) * each).sum()
+    best = least(graph, rows, cost)
+    assert value <= best + 1e-9
+    if np.isclose(x, np.round(x)).all():  # an integral solution is the optimum
+        assert value == pytest.approx(best)
+        assert energy(graph, rows, cost, x.argmax(axis=1)) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("seed", range(5))

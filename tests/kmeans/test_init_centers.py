@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.solver import _init_centers as _start
+from linkwise.kmeans.solver import _starts as _start
 from linkwise.kmeans.solver._problem import Problem
 
 

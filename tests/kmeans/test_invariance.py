@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from linkwise import ConstrainedKMeans, Constraints, MPCKMeans, PCKMeans, SeededKMeans
-from linkwise.kmeans.solver import _constrained_costs as _costs
+from linkwise.kmeans.solver import _assigners as _costs
 from linkwise.kmeans.solver import _link_graph
 
 from .cases import (
@@ -221,7 +221,7 @@ def test_empty_constraints_are_none(method):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_of_constrained_rows_change_nothing(seed, monkeypatch):
-    monkeypatch.setattr(_costs, "_BOUNDED_ROWS", 0)
+    monkeypatch.setattr(_costs, "_MANY_ROWS", 0)
     # Dense rows have bounds, sparse ones none; links are as heavy as distances here.
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(150, 3)), 2) + 1
@@ -244,7 +244,7 @@ def test_bounds_of_many_constrained_rows_change_nothing(method, dtype, monkeypat
     start = X[:5].astype(float)
     fits = []
     for many in (0, len(X) + 1):
-        monkeypatch.setattr(_costs, "_BOUNDED_ROWS", many)
+        monkeypatch.setattr(_costs, "_MANY_ROWS", many)
         model = METHODS[method](n_clusters=5, init=start, n_init=1, random_state=0, tol=0)
         fits.append(model.fit(X, constraints=known))
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)

@@ -14,8 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, PCKMeans
 from linkwise.datasets import load
+from linkwise.kmeans.estimators._parts import euclidean
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _noise
 from linkwise.kmeans.solver._link_graph import LinkGraph
+from linkwise.kmeans.solver._problem import Problem
 
 from .cases import blobs, watched
 
@@ -55,9 +58,10 @@ def test_the_objective_is_minus_the_log_posterior(noise):
     links = violated.sum() * np.log((1 - p) / p)
     if noise == "auto":
         links -= len(a) * np.log(1 - p) + 1 * np.log(p) + 9 * np.log(1 - p)
-    np.testing.assert_allclose(model.objective_, rows + model._unit * links, rtol=1e-9)
+    unit = (model.objective_ - rows) / links
+    assert unit == pytest.approx(_noise.estimated_unit(Problem(LocalRows(X), 3, known), euclidean))
     np.testing.assert_allclose(
-        model.report_.costs, violated * model._unit * np.log((1 - p) / p), rtol=1e-9
+        model.report_.costs, violated * unit * np.log((1 - p) / p), rtol=1e-9
     )
 
 
@@ -69,7 +73,7 @@ def test_the_estimate_lowers_the_objective_most():
     penalty = _noise.LogOddsPenalty(links, 2.0)
 
     def objective(p: float) -> float:
-        penalty.restore({"p": p})
+        penalty._set(p)
         cost = penalty.costs(None)[:, 0]
         return float(cost[links.violated(labels)].sum() + penalty.constant())
 

@@ -126,7 +126,7 @@ def test_the_farthest_pair_is_the_farthest():
         spy = watched(model, X, constraints=CONSISTENT)
         # Under the identity, where the run begins; later a pair may be held.
         penalty, problem = spy.penalties[-1], spy.problems[-1]
-        geometry = model._geometry(problem)
+        geometry = model._preset(problem).geometry()
         penalty.update_bound(geometry)
         i, j = penalty.pair[0]
         assert ((X[i] - X[j]) ** 2).sum() == pytest.approx(farthest_pair(X, np.eye(3))), method

@@ -24,16 +24,30 @@ def sum_all(potential, edges):
     return total, marginal, labelings[int(np.argmax(scores))]
 
 
+def chunklets_and_edges(known, strength):
+    """Rows that share a label, and the costs of equal labels; with soft links, single rows."""
+    if np.isinf(strength):
+        closure = known.closure()
+        costs = zip(closure.cannot_link.tolist(), closure.weight.tolist(), strict=True)
+        return closure.components, [(a, b, np.inf * w) for (a, b), w in costs]
+    place = {row: number for number, row in enumerate(sorted(known.rows))}
+    edges = []
+    for sign, ends, weight in (
+        (-1, known.must_link, known.must_link_weight),
+        (1, known.cannot_link, known.cannot_link_weight),
+    ):
+        edges += [
+            (place[i], place[j], sign * strength * w)
+            for (i, j), w in zip(ends.tolist(), weight.tolist(), strict=True)
+        ]
+    return [[row] for row in place], edges
+
+
 def posterior(X, known, weights, means, covariances, per_row, strength=np.inf):
     """Log likelihood given that the links hold, and memberships of rows, over all labelings."""
-    closure = known.closure()
-    chunklets = [list(rows) for rows in closure.components]
+    chunklets, edges = chunklets_and_edges(known, strength)
     linked = {row for rows in chunklets for row in rows}
     chunklets += [[row] for row in range(len(X)) if row not in linked]
-    edges = [
-        (a, b, strength * w)
-        for (a, b), w in zip(closure.cannot_link.tolist(), closure.weight.tolist(), strict=True)
-    ]
     density = np.column_stack(
         [multivariate_normal(m, c).logpdf(X) for m, c in zip(means, covariances, strict=True)]
     ).reshape(len(X), -1)

@@ -1,132 +1,124 @@
-"""The ledger of claims and the resumable runs behind it."""
+"""The ledger of claims and the resumable tables behind it."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
-from papers import _claims, claims
-from papers._claims import DOCUMENTS, Chapter, Finding, chapter, gain, holm, judged, ledger
-from papers._run import MissingResults, Run, Table, read
-
-GOOD = Finding("Z1", "It works", "NMI .9", "exact", "reproduced")
+from papers import claims
+from papers._findings import Finding, Part, ledger, split, too_few
+from papers._run import Experiment, MissingResults, Table, read, run
 
 
-def test_a_finding_that_falls_short_says_what_was_tried():
-    with pytest.raises(ValueError, match=r"Z2 is partly: say in `tried`"):
-        Finding("Z2", "It works", "NMI .1", "exact", "partly")
+def squares(n_trials):
+    return [{"n": n, "trial": trial} for trial in range(n_trials or 3) for n in (2, 3)]
+
+
+def square(n, trial):
+    return [{"square": n * n, "share": 1 / n, "none": None, "odd": bool(n % 2)}]
+
+
+EXPERIMENT = Experiment("squares", ("n", "trial"), squares, square, lambda task: f"Z{task['n']}")
+
+
+def test_a_run_adds_what_is_missing(tmp_path):
+    run([EXPERIMENT], tmp_path, 1, ["Z3"])
+    assert [row["n"] for row in read(tmp_path / "squares.csv")] == [3]
+    run([EXPERIMENT], tmp_path, 2)
+    before = (tmp_path / "squares.csv").read_text()
+    run([EXPERIMENT], tmp_path, 2)
+    assert (tmp_path / "squares.csv").read_text() == before
+    assert [(row["n"], row["trial"]) for row in read(tmp_path / "squares.csv")] == [
+        (3, 0), (2, 0), (2, 1), (3, 1),
+    ]  # fmt: skip
+    row = read(tmp_path / "squares.csv")[1]
+    assert row == {"n": 2, "trial": 0, "square": 4, "share": 0.5, "none": None, "odd": False}
+    about = json.loads((tmp_path / "about.json").read_text())
+    assert set(about) == {"date", "commit", "versions", "cpu_seconds"}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 30])
+def test_half_written_tasks_are_computed_again(tmp_path, cut):
+    run([EXPERIMENT], tmp_path, 2)
+    path = tmp_path / "squares.csv"
+    whole = read(path)
+    path.write_text(path.read_text()[:-cut])
+    run([EXPERIMENT], tmp_path, 2)
+    assert sorted(map(str, read(path))) == sorted(map(str, whole))
+
+
+def test_tables_of_another_version_are_refused(tmp_path):
+    (tmp_path / "squares.csv").write_text("n,square\n2,4\n")
+    with pytest.raises(ValueError, match="has no column trial"):
+        Table(tmp_path / "squares.csv", ("n", "trial"))
+    with pytest.raises(ValueError, match="gave no rows"):
+        Table(tmp_path / "new.csv", ("n",)).add({"n": 1}, [])
+    with pytest.raises(MissingResults, match=r"none\.csv"):
+        read(tmp_path / "none.csv")
+
+
+def test_what_falls_short_states_its_cause():
+    with pytest.raises(ValueError, match="state the cause"):
+        Part.of("It works", False, "NMI .1")
     with pytest.raises(ValueError, match="verdict='maybe'"):
-        Finding("Z2", "It works", "NMI .1", "exact", "maybe", "much")
+        Part("It works", "maybe", "NMI .1", "much")
+    assert Part.of("It works", True, "NMI .9", "unused").why == ""
+    assert Part.of("It works", False, "NMI .1", leaves="the scaling").verdict == "cannot be decided"
 
 
-def test_every_claim_has_one_document():
-    ids = [claim for claims_of in DOCUMENTS.values() for claim in claims_of]
-    expected = [f"E{n}" for n in range(1, 8)] + [f"H{n}" for n in range(1, 6)]
-    expected += [f"{letter}{n}" for letter in "RB" for n in range(1, 5)] + ["S1"]
-    assert sorted(ids) == sorted(expected)
+def test_too_few_trials_decide_nothing():
+    part = Part.of("It works", True, "NMI .9", missing=too_few(4))
+    assert (part.verdict, part.why) == (
+        "not yet decided", "4 trials so far; `--full` adds the others.",
+    )  # fmt: skip
+    assert too_few(5) == ""
+    assert too_few(1, 50).startswith("1 trial so far")
 
 
-def test_the_ledger_tells_findings_and_what_is_missing():
-    about = {"size": "full", "date": "2026-11-16", "seconds": 300, "finished": False}
-    about |= {"versions": {"numpy": "2.0"}, "seeds": "0 to 4"}
-    text = ledger([Chapter("someone2020", (GOOD,), tuple(about.items()))])
-    assert "| Z1 | [someone2020](someone2020/README.md) | It works | **reproduced** |" in text
-    assert (
-        "The full run of 2026-11-16, not finished; 5 min on the clock. Seeds: 0 to 4. numpy 2.0."
-        in text
-    )
-    text = ledger([Chapter("teja_slides", problem="No results: run it.")])
-    assert "| S1 | [teja_slides](teja_slides/README.md) | | no results |" in text
-    assert "No results: run it." in text
+def test_a_part_is_split_where_sets_differ():
+    parts = split("It works", {"iris": True, "wine": False}, "+.1, -.1", "the scaling")
+    assert [(part.what, part.verdict) for part in parts] == [
+        ("It works, on iris", "reproduced"), ("It works, on wine", "not reproduced"),
+    ]  # fmt: skip
+    assert len(split("It works", {"iris": True}, "+.1", "")) == 1
+    assert split("It works", {"iris": False}, "-.1", "the scaling")[0].why == "the scaling"
 
 
-def test_a_document_without_results_names_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(_claims, "HERE", tmp_path)
-    assert chapter("liu2011_recon").problem == (
-        "No results: run `python -m papers.liu2011_recon --full`."
-    )
-    folder = tmp_path / "liu2011_recon" / "results" / "quick"
-    folder.mkdir(parents=True)
-    (folder / "about.json").write_text(json.dumps({"size": "quick", "versions": {}}))
-    assert "Results are not complete" in chapter("liu2011_recon", ("quick",)).problem
+def test_a_finding_is_as_its_parts():
+    good, bad = Part.of("a", True, "1"), Part.of("b", False, "0", "broken")
+    verdict = {parts: Finding("Z1", "It works", parts, "Exact.", "1").verdict
+               for parts in ((good,), (bad, bad), (good, bad))}  # fmt: skip
+    assert list(verdict.values()) == ["reproduced", "not reproduced", "partly"]
+    about = {"date": "2026-11-16", "commit": "abc", "versions": {"numpy": "2.0"},
+             "cpu_seconds": {"curves": 120.0}}  # fmt: skip
+    text = ledger({"someone": [Finding("Z1", "a|b works", (good, bad), "Exact.", "7")]},
+                  {"someone": about})  # fmt: skip
+    assert "| Z1 | [someone](someone/README.md) | a\\|b works | 7 | **partly** |" in text
+    assert "- **Not reproduced:** b. 0 *broken*" in text
+    assert "2 min of computing; numpy 2.0." in text
 
 
-def test_the_command_writes_the_ledger(tmp_path, monkeypatch, capsys):
-    for module in (_claims, claims):
-        monkeypatch.setattr(module, "HERE", tmp_path)
-    claims.main(["--from-results"])
-    text = (tmp_path / "CLAIMS.md").read_text()
-    assert all(f"| {claim} |" in text for claim in ("E1", "H5", "R2", "B4", "S1"))
-    assert "liu2007_boostcluster: No results" in capsys.readouterr().out
+def test_the_committed_ledger_is_what_the_committed_tables_give():
+    """`python -m papers.claims --from-tables` renews it."""
+    assert (claims.HERE / "CLAIMS.md").read_text(encoding="utf-8") == claims.committed_ledger()
 
 
-def test_gains_are_paired_and_corrected():
-    ours, theirs = [0.9, 0.8, 0.7, 0.95, 0.85, 0.75], [0.5, 0.45, 0.3, 0.6, 0.4, 0.35]
-    found = gain(ours, theirs)
-    assert found.above
-    assert gain(theirs, ours).below
-    assert gain(ours, ours).p == 1.0
-    assert [g.p for g in holm([found, gain(ours, ours)])] == [2 * found.p, 1.0]
-    assert [judged(p) for p in ([True], [True, False], [False])] == [
-        "reproduced",
-        "partly",
-        "not reproduced",
-    ]
-    assert judged([True], complete=False) == "partly"
-    assert judged([False], complete=False) == "not reproduced"
+def test_every_claim_has_a_verdict_and_its_trials():
+    text = (claims.HERE / "CLAIMS.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| ([A-Z]\d) \| .* \| [^|]*\d[^|]* \| \*\*[\w ]+\*\* \|$", text, re.M)
+    expected = [f"{letter}{n}" for letter, most in zip("EHRBS", (7, 7, 6, 7, 1), strict=True)
+                for n in range(1, most + 1)]  # fmt: skip
+    assert found == expected
 
 
-def work(draw):
-    return [{"method": m, "nmi": draw / 10, "kept": None} for m in ("a", "b")]
-
-
-def test_a_table_goes_on_where_it_was_stopped(tmp_path):
-    with Run(tmp_path) as run:
-        table = run.table("curves", key=("draw",))
-        run.fill(table, [{"draw": 0}, {"draw": 1}], work)
-    whole = table.path.read_text()
-    table.path.write_text(whole[:-3])  # killed while writing
-    again = Table(table.path, ("draw",))
-    assert {"draw": 0} in again
-    assert {"draw": 1} not in again
-    Run(tmp_path).fill(again, [{"draw": 0}, {"draw": 1}], work)
-    assert table.path.read_text() == whole
-    assert read(table.path)[2] == {"draw": 1, "method": "a", "nmi": 0.1, "kept": None}
-    about = json.loads((tmp_path / "about.json").read_text())
-    assert about["finished"]
-    assert "numpy" in about["versions"]
-
-
-def test_a_table_of_another_version_is_refused(tmp_path):
-    (tmp_path / "curves.csv").write_text("draw,nmi\n0,0.5\n")
-    with pytest.raises(ValueError, match=r"no column rows: .*remove it"):
-        Table(tmp_path / "curves.csv", ("draw", "rows"))
-
-
-def test_the_time_of_an_interrupted_run_counts(tmp_path):
-    run = Run(tmp_path, about={"seeds": "0 to 4"})
-    with pytest.raises(KeyboardInterrupt), run:
-        raise KeyboardInterrupt
-    about = json.loads((tmp_path / "about.json").read_text())
-    assert not about["finished"]
-    assert about["seeds"] == "0 to 4"
-
-
-def test_a_run_of_some_data_sets_ends_without_verdicts(tmp_path, capsys):
-    with Run(tmp_path):
-        raise MissingResults("wine.csv is missing")
-    assert "no verdicts: wine.csv is missing" in capsys.readouterr().out
-    assert json.loads((tmp_path / "about.json").read_text())["finished"]
-
-
-def test_options(tmp_path, capsys):
-    from papers import teja_slides
-
-    given = ["--full", "--sets", "iris,wine", "--output", str(tmp_path / "out")]
-    run = Run.from_command(teja_slides.__file__, "Purpose.", given)
-    assert run.full
-    assert run.chosen(["wine", "vowel"]) == ("wine",)
+def test_the_command_measures_and_judges_one_claim(tmp_path, monkeypatch, capsys, data_folder):
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    claims.main(["S1", "--trials", "1"])
+    assert "S1 COP-KMeans reaches" in capsys.readouterr().out
+    assert len(read(tmp_path / "teja_slides" / "results" / "starts.csv")) == 12
+    assert not (tmp_path / "CLAIMS.md").exists()
     with pytest.raises(SystemExit):
-        Run.from_command(teja_slides.__file__, "Purpose.", ["--quick", "--full"])
-    assert "not allowed with" in capsys.readouterr().err
+        claims.main(["nonsense"])
+    assert "expected a claim" in capsys.readouterr().err

@@ -120,9 +120,14 @@ def test_one_thread_equals_many(method, monkeypatch):
     monkeypatch.setattr(_threads, "_LEAST_WORK", 100)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(_threads, "_allowed_cores", lambda: 5)
-    assert len(_threads.Threads(150, 16).ranges(150)) == 5
+    assert len(_threads.Threads(150, 16).stripes(150)) == 8
     for Z, one in zip(cases, alone, strict=True):
-        assert_same(one, fitted(method, Z, start, known))
+        many = fitted(method, Z, start, known)
+        assert_same(one, many)
+        with monkeypatch.context() as patch:
+            patch.setattr(_threads, "_allowed_cores", lambda: 1)
+            same = fitted(method, Z, start, known)
+        np.testing.assert_array_equal(many.cluster_centers_, same.cluster_centers_)
 
 
 def test_many_fits_at_once():

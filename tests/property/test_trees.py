@@ -108,3 +108,33 @@ def test_restricted_tree(nested, data):
     assert set(small.leaves) == kept
     for t in permutations(kept, 3):
         assert reference.displays(small.to_nested(), t) == reference.displays(nested, t)
+
+
+@given(nested_trees(7), st.data())
+def test_all_triplets_and_cuts(nested, data):
+    tree = Tree.from_nested(nested)
+    n = tree.n_leaves
+    every = Constraints.from_tree(tree, "all")
+    wanted = [t for t in permutations(range(n), 3) if t[0] < t[1] and reference.displays(nested, t)]
+    assert sorted(map(tuple, every.relative.tolist())) == sorted(wanted)
+    k = data.draw(st.integers(1, n))
+    labels = tree.cut(k)
+    assert len(set(labels.tolist())) == k
+    assert every.satisfied(labels, sample_ids=tree.leaves)
+
+
+@settings(max_examples=200)
+@given(st.integers(3, 6).flatmap(lambda n: st.tuples(st.just(n), triplets(n, 6))))
+def test_what_follows_from_triplets(case):
+    n, relative = case
+    known = Constraints(relative=relative)
+    trees = [t for t in TREES[n] if all(reference.displays(t, one) for one in relative)]
+    closure = known.closure()
+    for t in permutations(sorted(set(known.rows)), 3):
+        assert closure.entails(*t) == all(reference.displays(tree, t) for tree in trees)
+    if trees:
+        left = (known - known.diagnose().redundant).relative.tolist()
+        assert trees == [t for t in TREES[n] if all(reference.displays(t, one) for one in left)]
+        for one in left:
+            rest = Constraints(relative=[other for other in left if other != one])
+            assert not rest or not rest.closure().entails(*one)

@@ -30,6 +30,7 @@ def written_numbers(cells):
         (["02.01.1970", "31.12.1969"], [1, -1], "day.month.year"),
         (["01/13/1970", "01/01/1970"], [12, 0], "month/day/year"),
         (["02/01/1970", "03/01/1970"], [1, 2], "would fit too"),
+        (["3 kg", "1,200.5 kg", "7 kg"], [3, 1200.5, 7], "in kg; groups of three digits"),
     ],
 )
 def test_what_people_write_is_a_number(cells, values, word):
@@ -43,7 +44,8 @@ def test_what_people_write_is_a_number(cells, values, word):
     "cells",
     [
         ["cat"], ["T1", "T2"], ["12%", "3"], ["1.2.3"], ["10-20"], ["2024-13-01"], ["1,2,3"],
-        ["3 apples"], ["1234"], [], [None], ["12:30"], ["5-1"], ["A$AP"], ["1,,2"], ["€"],
+        ["3 kg", "4 kg", "5 m"], ["1234"], [], [None], ["12:30"], ["5-1"], ["A$AP"], ["1,,2"],
+        ["€"],
     ],
 )  # fmt: skip
 def test_anything_else_stays_text(cells):

@@ -279,7 +279,7 @@ def test_contradictions_have_names(model):
 def test_a_pipeline_that_lost_the_index_is_told_how_to_keep_it():
     frame = pd.DataFrame(X, index=NAMES, columns=["age"])
     pipe = make_pipeline(StandardScaler(), PCKMeans(3, random_state=0))
-    with pytest.raises(ConstraintError, match=r'speak of ids .* .set_output\(transform="pandas"\)'):
+    with pytest.raises(ConstraintError, match=r'use ids .* .set_output\(transform="pandas"\)'):
         pipe.fit(frame, pckmeans__constraints=TOLD)
     pipe.set_output(transform="pandas").fit(frame, pckmeans__constraints=TOLD)
     assert pipe[-1].report_.ids == NAMES

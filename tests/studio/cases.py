@@ -39,6 +39,19 @@ def blobs(n_rows, n_clusters=3, seed=0):
     return rng.normal(size=(n_rows, 4)) + 6 * np.eye(max(n_clusters, 4))[y][:, :4], y
 
 
+def picture_of(work):
+    """Clusters and links on the map, once it is laid out."""
+    work.map.places()
+    return work.map.picture(work.session.snapshot())
+
+
+def carry_out(work, *clusters):
+    """Merge two clusters or split one, as the preview shows it."""
+    shown = work.corrections.preview(clusters)
+    work.corrections.apply(clusters, shown["stamp"], "ana")
+    return shown
+
+
 def get(url, token=None, **headers):
     """Status and text of a request."""
     return _send(urllib.request.Request(url, headers=_head(token, headers)))

@@ -1,4 +1,4 @@
-"""What the studio shows, without a browser: records, clusters, the map, files to take away."""
+"""The parts of the studio without a browser: records, clusters, people, exports."""
 
 from __future__ import annotations
 
@@ -8,37 +8,16 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
-from linkwise.report._profiles import Trait
-from linkwise.studio import Records
-from linkwise.studio import _exports as take_away
-from linkwise.studio._clusters import (
-    Columns,
-    describe,
-    pairs_to_merge,
-    pairs_to_split,
-    split_in_two,
-    word_columns,
-)
-from linkwise.studio._controller import Controller, mark
-from linkwise.studio._map import project, sample_rows
-from linkwise.studio._membership import Membership
+from linkwise.report import Columns, Trait, describe, word_columns
+from linkwise.studio import Records, _exports
+from linkwise.studio._clusters import Membership, mark
+from linkwise.studio._controller import Controller
 from linkwise.studio._model_choice import ModelChoice
-from linkwise.studio._notes import Notes, cluster_note
 from linkwise.studio._passages import Vocabulary, mark_words
-from linkwise.studio._people import agreement, people
+from linkwise.studio._people import agreement, cluster_note, people
 from linkwise.studio._state import look, suggest_name
 
-from .cases import blobs, iris
-
-
-@pytest.fixture
-def work():
-    X, y = blobs(60)
-    with Session(X, n_clusters=3, sample_ids=[f"r{row}" for row in range(60)]) as session:
-        session.fit_  # noqa: B018
-        made = Controller(session, Records.of(None, session.X))
-        made.truth = y
-        yield made
+from .cases import blobs, carry_out, iris, picture_of
 
 
 def test_differences_are_marked():
@@ -72,7 +51,7 @@ def test_clusters_are_told_in_the_units_of_people():
     with Session((units - 40) / 20, n_clusters=2) as session:
         session.fit_  # noqa: B018
         made = Controller(session, Records({"age": units[:, 0]}, ["age"], units=units))
-        told = [str(trait) for cluster in made.clusters() for trait in cluster.traits]
+        told = [str(trait) for cluster in made.clusters.profiles() for trait in cluster.traits]
     assert sorted(told) == ["age high: 60 (all: 40)", "age low: 20 (all: 40)"]
 
 
@@ -159,7 +138,7 @@ def test_a_new_group_is_looked_for_at_once():
         session.fit_  # noqa: B018
         a, b, c = (int(np.flatnonzero(y == group)[0]) for group in range(3))
         for pair in ((a, b), (a, c), (b, c)):
-            work.tell("different", pair)
+            work.questions.answer("different", pair)
         assert adjusted_rand_score(y, session.latest.labels) == 1
         assert len(work.session.snapshot().violated) == 0
 
@@ -175,41 +154,23 @@ def test_words_set_clusters_apart():
     assert word_columns(["one", "two"]) is None
 
 
-def test_merge_and_split_become_answers(work):
-    X, y = work.session.X, work.truth
-    columns = Columns(X, list("abcd"))
-    found = describe(y.astype(np.int32), columns)
-    pairs = pairs_to_merge(found[0], found[1])
-    assert {i for i, _ in pairs} == {found[0].typical[0]}  # all of them are one group then
-    assert {j for _, j in pairs} == {*found[0].typical[1:], *found[1].typical}
-    joined = np.where(y == 2, 1, y).astype(np.int32)
-    pairs = pairs_to_split(split_in_two(joined, 1, columns, 0), columns)
-    assert len(pairs) == 3
-    assert all({y[i], y[j]} == {1, 2} for i, j in pairs)
-    alike = Columns(np.ones((5, 2)), "ab")
-    assert split_in_two(np.zeros(5, np.int32), 0, alike, 0) == []
-    assert pairs_to_split([], alike) == []
-    with pytest.raises(ValueError, match="no cluster 7"):
-        work.proposal(7, None)
-
-
 def test_a_split_raises_the_number_of_clusters(tmp_path):
     X, y = blobs(60)
     with Session(X, n_clusters=2, path=tmp_path / "work.db", refit_every=5) as session:
         work = Controller(session, Records.of(None, X))
         two = session.fit_.labels.copy()
         mixed = int(np.bincount(two).argmax())  # two of the three groups are one cluster
-        work.rename(1 - mixed, "the good one")
-        work.say(work.proposal(mixed, None), "ana")
+        work.session.rename(1 - mixed, "the good one")
+        carry_out(work, mixed)
         assert session.n_clusters == 3
         three = session.fit_.labels
         assert adjusted_rand_score(y, three) == 1
         assert (three == two)[two != mixed].all()  # the other keeps its number, name and color
-        work.say(work.proposal(0, None), "ana")
+        carry_out(work, 0)
         four = session.fit_.labels
         assert len(set(four[three == 0].tolist())) == 2
         assert (four == three)[three != 0].all()
-        lines, expected = take_away.python_lines(work), session.refit().labels.tolist()
+        lines, expected = _exports.python_lines(work), session.refit().labels.tolist()
     with Session.open(tmp_path / "work.db", X) as session:  # kept, and undone step by step
         names = {"X": X, "ids": None}
         exec(lines, names)
@@ -217,7 +178,7 @@ def test_a_split_raises_the_number_of_clusters(tmp_path):
         for k, labels in ((4, four), (3, three), (2, two)):
             assert (session.n_clusters, session.fit_.labels.tolist()) == (k, labels.tolist())
             assert bool(session.undo(who="ana")) == (k > 2)
-        assert Controller(session, work.records).cluster_name(1 - mixed) == "the good one"
+        assert Controller(session, work.records).clusters.name(1 - mixed) == "the good one"
 
 
 def test_a_merge_lowers_the_number_of_clusters():
@@ -228,31 +189,21 @@ def test_a_merge_lowers_the_number_of_clusters():
         halves = next(
             c for c in (set(four[y == group].tolist()) for group in range(3)) if len(c) == 2
         )
-        work.say(work.proposal(*halves), "ana")
+        carry_out(work, *halves)
         assert session.n_clusters == 3
         three = session.fit_.labels
         assert adjusted_rand_score(y, three) == 1
         others = ~np.isin(four, list(halves))
         assert (three == four)[others].all()
-        numbers = [cluster.number for cluster in work.clusters()]
-        assert len(numbers) == 3
-        assert [mark["number"] for mark in work.picture("PCA")["clusters"]] == numbers
-        history = work.history(work.session.snapshot())
+        assert len(work.clusters.profiles()) == 3
+        history = look(work, "ana", [])["history"]
         merged = f"clusters {', '.join(str(c + 1) for c in halves)} merged"
         assert [one["text"] for one in history if one["count"]] == [merged]
         assert {one["who"] for one in history} == {"ana"}
-        work.retract(history[0]["id"], True, "bo")
+        work.questions.retract(history[0]["id"], True, "bo")
         assert session.n_clusters == 4
         assert session.fit_.labels.tolist() == four.tolist()
-        assert all(one["undone_by"] == "bo" for one in work.history(work.session.snapshot()))
-
-
-def test_the_only_two_clusters_are_not_merged():
-    X, _ = blobs(30, 2)
-    with Session(X, n_clusters=2) as session:
-        session.fit_  # noqa: B018
-        with pytest.raises(ValueError, match="only two clusters"):
-            Controller(session, Records.of(None, X)).proposal(0, 1)
+        assert all(one["undone_by"] == "bo" for one in look(work, "ana", [])["history"])
 
 
 def test_choose_for_me():
@@ -282,36 +233,6 @@ def test_a_choice_that_fails_is_told(monkeypatch):
         assert choosing.now.reasons == ("division by zero",)
 
 
-def test_projection_and_sample():
-    X, _ = blobs(200)
-    for data in (X, sparse.csr_matrix(X), X[:, :1], np.ones((5, 3))):
-        places = project(data, "PCA", 0)
-        assert places.shape == (data.shape[0], 2)
-        assert np.abs(places).max() <= 1
-    with pytest.raises(ValueError, match="expected one of"):
-        project(X, "no such", 0)
-    assert sample_rows(50, 0).tolist() == list(range(50))
-    some = sample_rows(1000, 0, most=100)
-    assert len(set(some.tolist())) == 100
-    assert some.tolist() == sorted(some.tolist())
-
-
-def test_umap_only_if_installed(monkeypatch):
-    import sys
-    from types import ModuleType, SimpleNamespace
-
-    from linkwise.studio import _map
-
-    fake = ModuleType("umap")
-    fake.UMAP = lambda **_: SimpleNamespace(fit_transform=lambda X: X[:, :2] * 3)
-    monkeypatch.setitem(sys.modules, "umap", fake)
-    monkeypatch.setattr(_map, "find_spec", lambda name: None)
-    assert _map.projections() == ["PCA"]
-    monkeypatch.setattr(_map, "find_spec", lambda name: object())
-    assert _map.projections() == ["PCA", "UMAP"]
-    assert project(blobs(20)[0], "UMAP", 0).shape == (20, 2)
-
-
 def test_picture_calls_unused_answers_new(work):
     labels = work.session.latest.labels
     one, two = (np.flatnonzero(labels == c).tolist() for c in (0, 1))
@@ -319,7 +240,7 @@ def test_picture_calls_unused_answers_new(work):
     work.session.tell("different", (one[0], two[0]))
     work.session.tell("same", (one[2], two[2]))
     work.session.tell("unsure", (one[3], two[3]))
-    picture = work.picture("PCA")
+    picture = picture_of(work)
     assert [(link["same"], link["violated"]) for link in picture["links"]] == [
         (True, False),
         (False, False),
@@ -329,24 +250,7 @@ def test_picture_calls_unused_answers_new(work):
     now = work.session.snapshot()
     assert [answer.i for answer in now.answers if answer.id in now.new] == [one[2]]
     assert picture["labels"] == labels.tolist()
-    assert len({c["color"] for c in picture["clusters"]}) == 3
-
-
-def test_what_the_page_needs_of_a_session(tmp_path):
-    X, y = blobs(40)
-    heard = []
-    with Session(X, n_clusters=3, path=tmp_path / "work.db", refit_every=2) as session:
-        session.listen(lambda: heard.append(1))
-        session.set_metadata(color="blue")
-        session.set_metadata(size=[1, 2])
-        assert session.snapshot().metadata == {"color": "blue", "size": [1, 2]}
-        assert len(heard) >= 2
-        assert session.path == tmp_path / "work.db"
-        np.testing.assert_array_equal(session.X, X)
-        for row in range(1, 7):
-            session.tell(bool(y[row] == y[0]), (row, 0))
-        session.fit_  # noqa: B018
-        assert sum(one.changed is not None for one in session.snapshot().rounds) == 3
+    assert len({one["color"] for one in look(work, "ana", [])["clusters"]}) == 3
 
 
 def test_names_of_clusters_stay(tmp_path):
@@ -354,13 +258,13 @@ def test_names_of_clusters_stay(tmp_path):
     path = tmp_path / "work.db"
     with Session(X, n_clusters=3, path=path) as session:
         work = Controller(session, Records.of(None, X))
-        work.rename(1, "  the   big ones ")
-        work.rename(2, "x" * 500)
-        work.rename(0, "gone")
-        work.rename(0, " ")
+        work.session.rename(1, "  the   big ones ")
+        work.session.rename(2, "x" * 500)
+        work.session.rename(0, "gone")
+        work.session.rename(0, " ")
     with Session.open(path, X) as session:
         work = Controller(session, Records.of(None, X))
-        names = [work.cluster_name(c) for c in range(3)]
+        names = [work.clusters.name(c) for c in range(3)]
     assert names == ["cluster 1", "the big ones", "x" * 60]
 
 
@@ -381,7 +285,7 @@ def test_names_of_clusters_stay(tmp_path):
     ],
 )
 def test_no_cell_is_a_formula(cell, expected):
-    assert take_away.harmless(cell) == expected
+    assert _exports.harmless(cell) == expected
 
 
 def test_constraints_come_back(work, tmp_path):
@@ -389,7 +293,7 @@ def test_constraints_come_back(work, tmp_path):
     work.session.tell("different", (0, 2))
     work.session.tell("unsure", (3, 4))
     path = tmp_path / "constraints.csv"
-    path.write_text(take_away.constraints_csv(work))
+    path.write_text(_exports.constraints_csv(work))
     assert Constraints.read(path, ids="text") == work.session.constraints
 
 
@@ -403,8 +307,8 @@ def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
             session.tell(bool(y[row] == y[0]), (row, 0))
         work = Controller(session, Records.of(None, X))
         expected = session.refit().labels
-        (tmp_path / "constraints.csv").write_text(take_away.constraints_csv(work))
-        lines = take_away.python_lines(work)
+        (tmp_path / "constraints.csv").write_text(_exports.constraints_csv(work))
+        lines = _exports.python_lines(work)
     monkeypatch.chdir(tmp_path)
     names = {"X": X, "ids": ids}
     exec(lines, names)
@@ -412,14 +316,6 @@ def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
         assert names["labels"].tolist() == expected.tolist()
     else:
         assert adjusted_rand_score(names["labels"], expected) == 1
-
-
-def test_report_has_the_sizes_of_the_labels(work):
-    page = take_away.report_html(work)
-    sizes = np.bincount(work.session.refit().labels)
-    assert "RepairedClustering" in page
-    for size in sizes.tolist():
-        assert f'<td class="number">{size}</td>' in page
 
 
 def luminance(color):
@@ -436,55 +332,14 @@ def test_colors_of_the_map_stand_out(work):
         assert dark >= 3
 
 
-def test_records_page_by_page(work):
-    labels = work.session.latest.labels
-    page = work.pages.page(1, "typical", "", 0)
-    rows = [record["row"] for record in page["records"]]
-    assert sorted(rows) == np.flatnonzero(labels == 1).tolist()
-    far = ((work.session.X[rows] - work.session.X[rows].mean(0)) ** 2).sum(1)
-    assert (np.diff(far) >= -1e-9).all()
-    unusual = work.pages.page(None, "unusual", "", 0)
-    far = work.membership().distance[[record["row"] for record in unusual["records"]]]
-    assert far.tolist() == sorted(far, reverse=True)
-    assert (len(far), unusual["n"]) == (50, 60)
-    assert len(work.pages.page(None, "file", "", 50)["records"]) == 10
-    found = work.pages.page(None, "file", "r7", 0)["records"]
-    assert [record["name"] for record in found] == ["r7"]
-    cell = work.records.fields(7)["x1"]
-    found = work.pages.page(None, "file", f"x1:{cell}", 0)["records"]
-    assert 7 in [record["row"] for record in found]
-    assert work.pages.page(None, "file", "x1:nothing", 0)["n"] == 0
-
-
-@pytest.mark.parametrize("other", [None, 1])
-def test_a_preview_is_what_happens(other):
-    """Also if answers that no fit has used would move other rows."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 2)) * 3  # no clear clusters: every refit moves rows
-    with Session(X, n_clusters=6, refit_every=20) as session:
-        work = Controller(session, Records.of(None, X))
-        for row in range(0, 34, 2):
-            session.tell("same" if row % 4 else "different", (row, row + 1))
-        proposal = work.proposal(0, other)
-        sizes = sorted(part["n"] for part in work.preview(proposal))
-        before = session.fit_.labels
-        work.say(proposal)
-        after = session.fit_.labels
-        assert len(np.unique(after)) == proposal.n_clusters == len(work.clusters())
-        changed = np.unique(after[np.isin(before, proposal.clusters)], return_counts=True)
-        assert sorted(changed[1].tolist()) == sizes
-        others = ~np.isin(before, proposal.clusters)
-        assert (after[others] == before[others]).all()
-
-
 def test_membership_orders_by_distance():
     X, y = blobs(80)
-    found = Membership.of(X, y.astype(np.int32))
+    found = Membership(X, y.astype(np.int32))
     apart = ((X[:, None] - np.array([X[y == c].mean(0) for c in range(3)])) ** 2).sum(2)
     np.testing.assert_allclose(found.distance, apart[np.arange(80), y], rtol=1e-6)
     apart[np.arange(80), y] = np.inf
     assert found.runner_up.tolist() == apart.argmin(1).tolist()
-    none = Membership.of(X, np.full(80, -1, np.int32))
+    none = Membership(X, np.full(80, -1, np.int32))
     assert set(none.runner_up.tolist()) == {-1}
 
 
@@ -499,7 +354,7 @@ def test_a_refresh_reads_one_snapshot(tmp_path):
             seen = []
             session._store._db.set_trace_callback(seen.append)
             state = look(work, "ana", ["ana"])
-            assert look(work, "ana", ["ana"]).version == state.version
+            assert look(work, "ana", ["ana"])["version"] == state["version"]
             session._store._db.set_trace_callback(None)
             assert len(seen) <= 6 + 1, seen  # the second time only whether something changed
             assert all(statement.startswith(("SELECT", "PRAGMA data")) for statement in seen)
@@ -509,7 +364,7 @@ def test_corrections_of_selected_records(work):
     session, X = work.session, work.session.X
     labels = session.latest.labels.copy()
     rows = [int(np.flatnonzero(labels == c)[0]) for c in (0, 1)]
-    work.correct("new", rows, None, "ana")
+    work.corrections.correct("new", rows, None, "ana")
     new = session.fit_.labels
     assert len(set(new[rows].tolist())) == 1
     assert (new == new[rows[0]]).sum() >= 2
@@ -517,30 +372,30 @@ def test_corrections_of_selected_records(work):
     assert len(session.undo(who="ana")) == 1  # one step
     assert session.fit_.labels.tolist() == labels.tolist()
     most = np.flatnonzero(labels == 0)[1:].tolist()  # all but one row of a cluster
-    work.correct("new", most, None, "ana")
+    work.corrections.correct("new", most, None, "ana")
     new = session.fit_.labels
     assert len(set(new[most].tolist())) == 1
     assert (new == 0).sum() == 1
     assert len(set(new.tolist())) == 4
     session.undo(who="ana")
-    work.correct("out", rows, None, "ana")
+    work.corrections.correct("out", rows, None, "ana")
     assert (session.fit_.labels[rows] != labels[rows]).all()
     session.undo(who="ana")
-    work.correct("move", rows, 2, "ana")
+    work.corrections.correct("move", rows, 2, "ana")
     assert session.fit_.labels[rows].tolist() == [2, 2]
     session.undo(who="ana")
-    work.correct("right", rows, None, "ana")
-    assert "confirmed" in work.history(work.session.snapshot())[0]["text"]
+    work.corrections.correct("right", rows, None, "ana")
+    assert "confirmed" in look(work, "ana", [])["history"][0]["text"]
     session.refit()
     assert session.fit_.labels[rows].tolist() == labels[rows].tolist()
     session.undo(who="ana")
     third = int(np.flatnonzero(labels == 0)[1])
-    work.correct("together", [rows[0], third], None, "ana")
+    work.corrections.correct("together", [rows[0], third], None, "ana")
     assert len(session.constraints.must_link) == 1
     assert len(session.undo(who="ana")) == 2  # the answer, and that it was one step
     assert len(session.constraints.must_link) == 0
     with pytest.raises(ValueError, match="at least two"):
-        work.correct("together", rows[:1], None, "ana")
+        work.corrections.correct("together", rows[:1], None, "ana")
     with pytest.raises(ValueError, match="nothing would be left"):
         session.move(np.flatnonzero(labels == 0).tolist(), None)
     assert X is session.X
@@ -554,9 +409,10 @@ def test_fields_by_how_much_they_tell():
         session.fit_  # noqa: B018
         columns = {"note": ["-"] * 100, "noise": X[:, 0], "signal": X[:, 1]}
         made = Controller(session, Records(columns, ["noise", "signal"]))
-        assert made.telling() == ["signal", "noise", "note"]
-        assert [field["name"] for field in made.pair(0, 1)["fields"]] == made.telling()
-        assert [field["name"] for field in made.fields(0, 1, 10, "noi")] == ["noise"]
+        assert made.clusters.fields() == ["signal", "noise", "note"]
+        shown = made.questions.pair(0, 1)["fields"]
+        assert [field["name"] for field in shown] == made.clusters.fields()
+        assert [field["name"] for field in made.questions.fields(0, 1, 10, "noi")] == ["noise"]
 
 
 def test_a_thousand_columns_send_few_fields():
@@ -564,38 +420,38 @@ def test_a_thousand_columns_send_few_fields():
     with Session(X, n_clusters=2) as session:
         session.fit_  # noqa: B018
         made = Controller(session, Records.of(None, X))
-        pair = made.pair(0, 1)
+        pair = made.questions.pair(0, 1)
         assert (len(pair["fields"]), pair["n_fields"]) == (24, 1000)
-        assert made.fields(0, 1, 200, "x999")[0]["name"] == "x999"
+        assert made.questions.fields(0, 1, 200, "x999")[0]["name"] == "x999"
 
 
 def test_notes_and_guidelines(tmp_path):
     X, _ = blobs(20)
     with Session(X, n_clusters=2, path=tmp_path / "work.db") as session:
-        notes = Notes(session)
-        notes.set_cluster(1, " many of them ")
-        notes.set_pair(3, 1, "twins?")
+        notes = Controller(session, Records.of(None, X)).notes
+        notes.write("cluster", "1", " many of them ")
+        notes.write("pair", "1 3", "twins?")
         notes.set_guidelines("By kind, not by size.")
     with Session.open(tmp_path / "work.db", X) as session:
-        notes = Notes(session)
+        notes = Controller(session, Records.of(None, X)).notes
         assert notes.of_pair(1, 3) == "twins?"
         metadata = session.snapshot().metadata
         assert cluster_note(metadata, 1) == "many of them"
         assert metadata["guidelines"] == "By kind, not by size."
-        notes.set_pair(1, 3, "")
+        notes.write("pair", "1 3", "")
         assert notes.of_pair(3, 1) == ""
 
 
 def test_second_look_people_and_review(work):
     session = work.session
-    work.tell("same", (0, 1), "ana")
-    work.tell("unsure", (2, 3), "ana")
-    work.tell("same", (1, 0), "bo")
+    work.questions.answer("same", (0, 1), "ana")
+    work.questions.answer("unsure", (2, 3), "ana")
+    work.questions.answer("same", (1, 0), "bo")
     assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 1}
-    work.answer_again("different", (0, 1), "bo")
+    work.questions.answer_again("different", (0, 1), "bo")
     assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 0}
-    assert work.earlier(0, 1) == "ana said same, bo said different"
-    review = {tuple(one["pair"]): one["why"] for one in work.review(work.session.snapshot())}
+    assert work.questions.pair(0, 1)["earlier"] == "ana: same, bo: different"
+    review = {tuple(one["pair"]): one["why"] for one in look(work, "ana", [])["review"]}
     assert review[(0, 1)] == "contradicts other answers"
     assert review[(2, 3)] == "ana was unsure"
     told = {one["name"]: one for one in people(session.answers, ["bo", "cy"])}
@@ -608,22 +464,22 @@ def test_data_taken_home(work, tmp_path):
 
     from linkwise import load_model
 
-    work.rename(0, "=first")
+    work.session.rename(0, "=first")
     kinds = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}
     for kind, read in kinds.items():
         path = tmp_path / f"data.{kind}"
-        path.write_bytes(take_away.EXPORTS[f"data.{kind}"].make(work))
+        path.write_bytes(_exports.EXPORTS[f"data.{kind}"].make(work))
         frame = read(path)
         assert list(frame.columns)[-2:] == ["cluster", "cluster_name"]
         labels = work.session.latest.labels
         assert (frame["cluster"] - 1).tolist() == labels.tolist()
         assert set(frame["cluster_name"][labels == 0]) <= {"=first", "'=first"}
         np.testing.assert_allclose(frame["x0"].astype(float), work.session.X[:, 0], rtol=1e-5)
-    picture = take_away.EXPORTS["map.svg"].make(work).decode()
+    picture = _exports.EXPORTS["map.svg"].make(work).decode()
     assert picture.count("<path") == 60 + 3
     assert "=first" in picture
     path = tmp_path / "model.linkwise"
-    path.write_bytes(take_away.EXPORTS["model.linkwise"].make(work))
+    path.write_bytes(_exports.EXPORTS["model.linkwise"].make(work))
     model = load_model(path)
     assert adjusted_rand_score(model.predict(work.session.X), work.session.latest.labels) == 1
     assert "=first" in model.names.values()

@@ -288,15 +288,12 @@ def test_uploads_are_limited_after_decompression(tmp_path, kind):
 
 
 def test_a_file_is_opened_with_the_roles_of_the_start_page(tmp_path):
-    from linkwise.cli._session_options import Options
-    from linkwise.cli._studio import _open
+    from linkwise.cli._studio import StudioRequest, _open
 
     path = tmp_path / "customers.csv"
     lines = [f"c{n},{n % 3},2024-01-{1 + n % 28:02},{'' if n == 4 else n}" for n in range(40)]
     path.write_text("\n".join(["name,plan,since,spent", *lines]))
-    begun = {"n_clusters": None, "strategy": None, "random_state": None}
     for _ in range(2):  # begun, and reopened
-        none = Options(*[None] * 5)
-        with _open(path, tmp_path / "s.db", none, begun, None, None, None)[0] as work:
+        with _open(path, tmp_path / "s.db", StudioRequest())[0] as work:
             assert work.X.shape[0] == 40
             assert work.ask() is not None

@@ -93,7 +93,7 @@ def test_words(tmp_path):
 def test_groups_of_a_card(tmp_path):
     expression = """(() => {
       const g = new m.Grouping(); g.join([1, 2]); g.join([3, 4]); g.join([2, 5]);
-      return [g.told([1, 2, 3, 4, 5, 6], true), g.told([1, 2, 3, 4, 5, 6], false)];
+      return [g.result([1, 2, 3, 4, 5, 6], true), g.result([1, 2, 3, 4, 5, 6], false)];
     })()"""
     groups = [[1], [3, 4], [2, 5]]
     assert run("grouping", expression, tmp_path) == [[*groups, [6]], groups]
@@ -123,3 +123,20 @@ def test_formats_of_one_file_stand_together(tmp_path):
     files = [{"group": g, "about": "", "name": n} for g, n in (("a", "1"), ("b", "2"), ("a", "3"))]
     found = run("files", f"m.byGroup({json.dumps(files)})", tmp_path)
     assert [[file["name"] for file in group["files"]] for group in found] == [["1", "3"], ["2"]]
+
+
+def test_a_lasso_and_lines_of_density(tmp_path):
+    square = "[[0, 0], [4, 0], [4, 4], [0, 4]]"
+    found = run("plane", f"[[2, 2], [5, 2], [-1, 4]].map((p) => m.inside(p, {square}))", tmp_path)
+    assert found == [True, False, False]
+    assert run("plane", "m.median([3, 1, 2])", tmp_path) == 2
+    points = """(() => { const x = [], y = [];
+      for (let k = 0; k < 6000; k++) {
+        const a = k * 2.39996, r = Math.sqrt(k / 6000) ** 3;
+        x.push(r * Math.cos(a)); y.push(r * Math.sin(a));
+      }
+      return m.contours({ x, y }, { x: [-1, 1], y: [-1, 1] }); })()"""
+    levels = run("plane", points, tmp_path)
+    radii = [max(abs(c) for line in one["segments"] for c in line) for one in levels]
+    assert radii == sorted(radii, reverse=True)  # denser levels lie inside
+    assert all(one["segments"] for one in levels)

@@ -33,37 +33,7 @@ def fold_with(
 
 
 class AnswerLog:
-    """The answers in the store, with their closure; `sync` keeps it up to date.
-
-    Parameters
-    ----------
-    store : Store
-    n_clusters : int or None
-        What the session was begun with.
-    ids : sequence or None
-        What rows are called.
-    weighs : bool, default=False
-        Whether the model weighs answers against each other, so that it is told disputed ones too.
-
-    Attributes
-    ----------
-    answers : list of Answer
-        All of them, in order.
-    counts : list of ClusterCountAnswer
-        All of them, in order.
-    corrections : list of Correction
-        All of them, in order.
-    active : list of Answer
-        Those that were not taken back.
-    accepted, disputed : list of Answer
-        Of these, those that were taken in, and those that contradict earlier ones.
-    counted : list of Answer
-        Accepted ones that no correction overrules.
-    known : IncrementalClosure
-        What follows from those that count.
-    phases : tuple of Phase
-        The numbers of clusters so far, and how many answers the model knew when each was said.
-    """
+    """The answers in the store, with their closure; `sync` keeps it up to date."""
 
     def __init__(
         self,
@@ -92,7 +62,7 @@ class AnswerLog:
 
     @property
     def told(self) -> list[Answer]:
-        """What the model is told: accepted answers; all active ones if it weighs them."""
+        """What the model uses: accepted answers; all active ones if it weighs them."""
         return self.active if self._weighs else self.accepted
 
     @property

@@ -25,8 +25,8 @@ from linkwise._types import Floats, Ints, JsonDict, Labels, Matrix
 from . import _settings
 from ._answer_log import AnswerLog
 from ._corrections import Correction
-from ._fingerprint import check_same_data, fingerprint
 from ._refit import AnswerPrefix, FitAnchor
+from ._settings import check_same_data, fingerprint
 from ._store import Store, StoredFit
 
 _MAX_SHOWN = 5
@@ -38,21 +38,6 @@ _ROWS = ("added", "removed", "changed")
 class DataChanges:
     """How the data of a session changed, and what became of its answers.
 
-    Attributes
-    ----------
-    added, removed, changed : list
-        Ids of rows.
-    reordered : bool
-        Whether rows that stayed are in another order.
-    n_answers : int
-        Answers that were carried over.
-    dropped : list of str
-        Answers and corrections on rows that are gone.
-    restored : list of str
-        Answers and corrections that came back with their rows.
-    n_features : tuple of int
-        Number of features before and now.
-
     Examples
     --------
     >>> from linkwise.active import DataChanges
@@ -60,14 +45,16 @@ class DataChanges:
     1 row added (d); 2 answers carried over
     """
 
-    added: list[Hashable] = field(default_factory=list)
-    removed: list[Hashable] = field(default_factory=list)
-    changed: list[Hashable] = field(default_factory=list)
-    reordered: bool = False
-    n_answers: int = 0
+    added: list[Hashable] = field(default_factory=list)  # ids of rows
+    removed: list[Hashable] = field(default_factory=list)  # ids of rows
+    changed: list[Hashable] = field(default_factory=list)  # ids of rows
+    reordered: bool = False  # whether rows that stayed are in another order
+    n_answers: int = 0  # answers that were carried over
+    # answers and corrections on rows that are gone
     dropped: list[str] = field(default_factory=list)
+    # answers and corrections that came back with their rows
     restored: list[str] = field(default_factory=list)
-    n_features: tuple[int, int] = (0, 0)
+    n_features: tuple[int, int] = (0, 0)  # number of features before and now
 
     def to_dict(self) -> JsonDict:
         """Plain values, for JSON."""
@@ -140,22 +127,7 @@ def _kept(store: Store, name: str) -> bytes | None:
 
 
 class DataCarry:
-    """The way from the rows of a session to new ones.
-
-    Parameters
-    ----------
-    store : Store
-    kept : dict
-        Settings of the session.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The new data.
-    ids : sequence or None
-        Ids of its rows. None: the earlier rows are the first of the new ones.
-
-    Attributes
-    ----------
-    changes : DataChanges
-    """
+    """The way from the rows of a session to new ones."""
 
     def __init__(self, store: Store, kept: JsonDict, X: Matrix, ids: Sequence[Hashable] | None):
         self._store, self._kept, self._X, self._ids = store, kept, X, ids
@@ -264,17 +236,7 @@ class DataCarry:
     # ---------------------------------------------------------------- carrying
 
     def apply(self, data: JsonDict, refit_every: int | None, about: str, who: str) -> DataChanges:
-        """Write the new numbers and the anchor.
-
-        Parameters
-        ----------
-        data : dict
-            Fingerprint of the new data.
-        refit_every : int or None
-        about : str
-            What the keys of fits of the session's model begin with.
-        who : str
-        """
+        """Write the new numbers and the anchor."""
         store = self._store
         with store.writing():
             anchor = self._find_anchor(refit_every, about)
@@ -413,7 +375,7 @@ def _means(X: Matrix, codes: Ints, n: int) -> Floats | None:
 
 
 def keep_anchor(store: Store, anchor: FitAnchor) -> None:
-    """Store the clusters that the next fits go on from."""
+    """Store the clusters from which the next fits continue."""
     fit = anchor.fit
     arrays: dict[str, Any] = {
         "labels": fit.labels, "centers": fit.centers, "prototypes": fit.prototypes,
@@ -425,7 +387,7 @@ def keep_anchor(store: Store, anchor: FitAnchor) -> None:
 
 
 def load_anchor(store: Store) -> FitAnchor | None:
-    """Clusters that fits go on from, if the data changed once."""
+    """Clusters from which fits continue, if the data changed once."""
     found = _kept(store, "anchor")
     if found is None:
         return None
@@ -446,23 +408,7 @@ def follow(
     store: Store, kept: JsonDict, data: JsonDict, X: Matrix, ids: Sequence[Hashable] | None,
     data_changed: str, refit_every: int | None, about: str, who: str,
 ) -> DataChanges | None:  # fmt: skip
-    """Carry a session over to data that changed; None if it did not. Refused unless "carry".
-
-    Parameters
-    ----------
-    store : Store
-    kept : dict
-        Settings of the session.
-    data : dict
-        Fingerprint of `X`.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    ids : sequence or None
-    data_changed : {"refuse", "carry"}
-    refit_every : int or None
-    about : str
-        What the keys of fits of the session's model begin with.
-    who : str
-    """
+    """Carry a session over to data that changed; None if it did not. Refused unless "carry"."""
     if data_changed not in (REFUSE, CARRY):
         raise InputError(f"data_changed={data_changed!r}: expected 'refuse' or 'carry'")
     if _is_same(kept["data"], data):

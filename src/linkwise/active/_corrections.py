@@ -34,25 +34,7 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class Correction:
-    """A merge, split, move or name that somebody gave.
-
-    Attributes
-    ----------
-    id : int
-        Its number; corrections count in this order.
-    kind : {"merge", "split", "move", "rename"}
-    details : dict
-        ``rows``: the bound rows by cluster number (as text); ``clusters``: the clusters concerned;
-        ``n_before``: number of clusters before; ``name``: for a rename.
-    overruled : tuple of int
-        The `id` of each earlier answer that it contradicts; these do not count while it stands.
-    after : int
-        The `id` of the last answer that was there already; 0 if there was none.
-    who : str
-    at : datetime
-        When it was said (UTC).
-    undone_at : datetime or None
-    undone_by : str or None
+    """A merge, split, move or name given by an annotator.
 
     Examples
     --------
@@ -64,13 +46,16 @@ class Correction:
     merge True 2
     """
 
-    id: int
+    id: int  # its number; corrections count in this order
     kind: Kind
+    # `rows`: the bound rows by cluster number (as text); `clusters`: the clusters concerned;
+    # `n_before`: number of clusters before; `name`: for a rename
     details: JsonDict
+    # the `id` of each earlier answer that it contradicts; these do not count while it stands
     overruled: tuple[int, ...]
-    after: int
+    after: int  # the `id` of the last answer that was there already; 0 if there was none
     who: str
-    at: datetime
+    at: datetime  # when it was given (UTC)
     undone_at: datetime | None = None
     undone_by: str | None = None
 
@@ -98,13 +83,7 @@ class Correction:
         return {int(number): np.array(mine, dtype=np.int64) for number, mine in rows.items()}
 
     def applied(self, labels: Labels) -> Labels:
-        """The labels after this correction; rows that it does not name keep theirs.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_rows,)
-            The labels before.
-        """
+        """The labels after this correction; rows that it does not name keep theirs."""
         after = labels.copy()
         for number, rows in self.bound.items():
             after[rows] = number
@@ -157,7 +136,7 @@ def _release(bound: Labels, answer: Answer) -> None:
 
 
 def parts_of(X: Matrix, rows: Ints, parts: int, seed: int) -> list[Ints]:
-    """Rows of a cluster in so many parts, by k-means."""
+    """Rows of a cluster in this number of parts, by k-means."""
     if len(rows) < parts:
         raise InputError(f"{len(rows):,} rows cannot be split into {parts} parts")
     found = KMeans(parts, n_init=3, random_state=seed).fit(X[rows]).labels_
@@ -178,7 +157,7 @@ def names_of_clusters(corrections: Sequence[Correction]) -> dict[int, str]:
 
 
 class CorrectionsMixin:
-    """What a session does with corrections."""
+    """The corrections of a session."""
 
     _lock: threading.RLock
     _store: Store
@@ -211,7 +190,7 @@ class CorrectionsMixin:
     def merge(self, clusters: Sequence[int], *, who: str | None = None) -> Correction:
         """Make clusters one; the first of them keeps its number.
 
-        All rows of them are one cluster from now on, also after refits. Answers that say
+        All their rows remain one cluster, also after refits. Answers that say
         otherwise do not count any more, until `undo` takes the merge back.
 
         Parameters
@@ -219,7 +198,7 @@ class CorrectionsMixin:
         clusters : sequence of int
             Numbers as in `labels_`.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -245,7 +224,7 @@ class CorrectionsMixin:
             The rows of each part, or how many parts k-means shall find. Rows of the cluster that
             no part names stay in the first.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -281,7 +260,7 @@ class CorrectionsMixin:
             Number as in `labels_`, or one per row; rows that are there already are confirmed.
             None: a new cluster, which leaves at least one row in every other.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -338,7 +317,7 @@ class CorrectionsMixin:
         name : str
             Cut after 60 characters.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------

@@ -18,18 +18,10 @@ from ._corrections import Correction
 
 
 class Grouping(NamedTuple):
-    """Prototypes of the rows, and the clusters they belong to.
+    """Prototypes of the rows, and the clusters they belong to."""
 
-    Attributes
-    ----------
-    prototypes : ndarray of shape (n_rows,)
-        Positions in `owner`; -1 for none.
-    owner : ndarray of shape (n_prototypes,)
-        Cluster number of each prototype.
-    """
-
-    prototypes: Labels
-    owner: Ints
+    prototypes: Labels  # positions in `owner`; -1 for none
+    owner: Ints  # cluster number of each prototype
 
     @classmethod
     def of(cls, labels: Labels) -> Grouping:
@@ -60,7 +52,7 @@ class Grouping(NamedTuple):
             if one.kind == "move":
                 continue
             if taken.any() and number not in one.details["clusters"][:1]:
-                owner[taken] = self._free(owner, one)  # somebody else's number in this replay
+                owner[taken] = self._free(owner, one)  # another cluster's number in this replay
             owner[mine] = number
             if not mine.any():
                 prototypes[rows] = len(owner)
@@ -99,20 +91,7 @@ class Grouping(NamedTuple):
         return Constraints(must_link=kept, cannot_link=cannot)
 
     def continued(self, found: Labels, k: int) -> tuple[Grouping, Ints]:
-        """The grouping of a new fit, whose prototypes continue these; and their order.
-
-        Parameters
-        ----------
-        found : ndarray of shape (n_rows,)
-            Clusters 0..k-1 of the model.
-        k : int
-
-        Returns
-        -------
-        grouping : Grouping
-        order : ndarray of shape (k,)
-            Which cluster of the model each prototype is.
-        """
+        """The grouping of a new fit, whose prototypes continue these; and their order."""
         number = keep_numbers(found, self.prototypes, k)
         order = np.argsort(number)
         owner, next_free = np.empty(k, dtype=np.int64), int(self.owner.max(initial=-1)) + 1

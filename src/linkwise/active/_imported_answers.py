@@ -1,4 +1,4 @@
-"""Answers of another session, or constraints, for a session: what fits is taken in, the rest named.
+"""Import of the answers of another session, or of constraints; invalid answers are listed.
 
 A file may be that of a session (SQLite) or of constraints; rows are matched by id if both have ids.
 """
@@ -33,7 +33,7 @@ class ImportedAnswers:
     n_repeated : int
         Answers that the session had already.
     dropped : list of str
-        Those that it cannot take, and why.
+        Answers that are not imported, with reasons.
 
     Examples
     --------
@@ -94,19 +94,10 @@ def _answers_in(path: Path) -> Constraints:
 def sort_answers(
     known: Constraints, n_rows: int, ids: Sequence[Hashable] | None, counted: Sequence[Answer] = ()
 ) -> tuple[list[tuple[int, int, Verdict, float]], ImportedAnswers]:
-    """Answers that rows here can have: row, row, answer, weight; and the others.
-
-    Parameters
-    ----------
-    known : Constraints
-    n_rows : int
-    ids : sequence or None
-    counted : sequence of Answer
-        Answers that are there already.
-    """
+    """Answers that rows here can have: row, row, answer, weight; and the others."""
     if known.n_constraints and known.has_ids and ids is None:
         raise InputError(
-            f"the answers speak of ids ({known.rows[0]!r}, ...) but the rows here have none; "
+            f"the answers name ids ({known.rows[0]!r}, ...) but the rows here have none; "
             "{give_ids}"
         )
     place: dict[Any, int] = dict(enumerate(range(n_rows)))

@@ -17,21 +17,7 @@ Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
 
 
 class IncrementalClosure:
-    """Must-link components and the cannot-links between them.
-
-    Attributes
-    ----------
-    members : dict of int to list of int
-        The rows of each component that some *same* or *different* touches, by its root.
-    apart : dict of int to set of int
-        Roots of the components that each component is apart from.
-    unsure : dict of int to set of int
-        For each row, the rows it could not be compared with.
-    history : list of (int, int, str)
-        Every answer in order, also those that contradict earlier ones and were not added.
-    asked : set of (int, int)
-        The pairs in it, the lower row first.
-    """
+    """Must-link components and the cannot-links between them."""
 
     def __init__(self) -> None:
         self.members: dict[int, list[int]] = {}
@@ -39,7 +25,7 @@ class IncrementalClosure:
         self.unsure: dict[int, set[int]] = {}
         self.history: list[tuple[int, int, Verdict]] = []
         self.asked: set[tuple[int, int]] = set()
-        self.version = 0  # rises with every answer; what is derived may be kept until then
+        self.version = 0  # increases with every answer; invalidates what is derived
         self._root: dict[int, int] = {}
         self._first: dict[int, int] = {}
 
@@ -52,14 +38,14 @@ class IncrementalClosure:
         return sorted(self.members, key=self._first.__getitem__)
 
     def relation(self, i: int, j: int) -> Verdict | None:
-        """What the closure says about two rows; None if nothing."""
+        """Relation of two rows by the closure; None if undecided."""
         a, b = self.root(i), self.root(j)
         if a == b:
             return "same"
         return "different" if b in self.apart.get(a, ()) else None
 
     def is_undecided(self, i: int, j: int) -> bool:
-        """Whether the closure leaves a pair open and nobody was unsure about it."""
+        """Whether the pair is not entailed and has no "unsure" answer."""
         return self.relation(i, j) is None and j not in self.unsure.get(i, ())
 
     def add(self, i: int, j: int, said: Verdict) -> bool:

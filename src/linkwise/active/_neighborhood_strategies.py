@@ -73,7 +73,7 @@ class _NeighborhoodStrategy(Strategy):
         may_ask = _candidates(context, found)
         cost = self._cost(context, found) if may_ask.any() else None
         while cost is not None and may_ask.any():
-            # Rows that somebody was unsure about wait until all others had their turn.
+            # Rows with an "unsure" answer wait until all others were asked about.
             best = np.flatnonzero(may_ask & (tier == tier[may_ask].min()))
             row = int(best[np.argmin(cost[best])])
             question = self._compare(context, found, row)
@@ -157,12 +157,12 @@ class ExploreConsolidate(_NeighborhoodStrategy):
     Explore takes the row farthest from all neighborhoods and compares it with each; one that is
     different from all starts a new neighborhood. With all `n_clusters` found, Consolidate places
     random rows, nearest neighborhood first, with at most n_clusters - 1 questions a row: the last
-    neighborhood is inferred. If the number of clusters is not known, Explore goes on for ever.
+    neighborhood is inferred. If the number of clusters is not known, Explore never ends.
 
     Notes
     -----
     Of each neighborhood the row nearest to its mean is shown, so that people see the same few
-    typical rows again and again. A row that somebody was unsure about waits until all others had
+    typical rows again and again. A row with an "unsure" answer waits until all others had
     their turn and is then compared with other rows.
 
     References

@@ -25,21 +25,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Neighborhoods:
-    """Groups of rows that are all apart from each other.
+    """Groups of rows that are all apart from each other."""
 
-    Attributes
-    ----------
-    roots : list of int
-        The component that each neighborhood grew from.
-    groups : list of list of int
-        The rows of each, ascending.
-    inferred : list of (int, int)
-        Components (by root) that no answer puts into a neighborhood, but which are apart from all
-        others: with the number of clusters known, they belong to the one that is left.
-    """
-
-    roots: list[int]
-    groups: list[list[int]]
+    roots: list[int]  # the component that each neighborhood grew from
+    groups: list[list[int]]  # the rows of each, ascending
+    # components (by root) that no answer puts into a neighborhood, but which are apart from all
+    # others: with the number of clusters known, they belong to the one that is left
     inferred: list[tuple[int, int]]
 
     @property

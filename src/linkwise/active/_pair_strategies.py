@@ -13,13 +13,13 @@ from ._questions import Question
 from ._strategy import QueryContext, Questions, Rows, Strategy
 
 _DRAWN_AT_ONCE = 4096  # pairs
-_MOST_DRAWS = 2**15  # if none of so many may be asked, hardly any is left: look for it
+_MOST_DRAWS = 2**15  # if all of these are decided, few pairs are open: list them
 
 
 def _ask_in_order(context: QueryContext, pairs: Iterator[tuple[int, int]]) -> Questions:
     """Yield each pair that may be asked until it is decided.
 
-    A pair that somebody has in hand is passed over for now, but not forgotten.
+    A pending pair is skipped and asked about later.
     """
     waiting: list[tuple[int, int]] = []
     rest = True

@@ -47,26 +47,6 @@ class Question(NamedTuple):
 class Answer:
     """A stored answer.
 
-    Attributes
-    ----------
-    id : int
-        Its number in the session; answers count in this order.
-    i, j : int
-        The rows, as in `Question`.
-    said : {"same", "different", "unsure"}
-    weight : float
-        How much it counts, such as the confidence of who gave it.
-    who : str
-        The person, or what answered in their place.
-    at : datetime
-        When it was given (UTC).
-    undone_at : datetime or None
-        When it was taken back; None while it stands.
-    undone_by : str or None
-    card : int or None
-        The `id` of the first answer of its card, if it was given with others as one answer to a
-        set question.
-
     Examples
     --------
     >>> from linkwise import Session
@@ -77,15 +57,17 @@ class Answer:
     ('same', 0.8, 'ana', True)
     """
 
-    id: int
-    i: int
-    j: int
+    id: int  # its number in the session; answers count in this order
+    i: int  # the rows, as in `Question`
+    j: int  # the rows, as in `Question`
     said: Verdict
-    weight: float
-    who: str
-    at: datetime
-    undone_at: datetime | None = None
+    weight: float  # how much it counts, such as the confidence of who gave it
+    who: str  # the person, or what answered in their place
+    at: datetime  # when it was given (UTC)
+    undone_at: datetime | None = None  # when it was taken back; None while it stands
     undone_by: str | None = None
+    # the `id` of the first answer of its card, if it was given with others as one answer to a set
+    # question
     card: int | None = None
 
     @property
@@ -94,13 +76,7 @@ class Answer:
         return Question(self.i, self.j)
 
     def is_kept(self, labels: Labels) -> bool:
-        """Whether labels satisfy it; -1 is no cluster.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_samples,)
-            Cluster of each row.
-        """
+        """Whether labels satisfy it; -1 is no cluster."""
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
 
@@ -112,24 +88,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ClusterCountAnswer:
-    """A number of clusters that somebody set during a session.
-
-    Attributes
-    ----------
-    id : int
-        Its number; the last one that stands counts.
-    n_clusters : int or None
-        None: not known.
-    after : int
-        The `id` of the last answer that was there already; 0 if there was none.
-    answers : tuple of int
-        The `id` of each answer that was given with it, and is undone with it.
-    who : str
-    at : datetime
-        When it was said (UTC).
-    undone_at : datetime or None
-        When it was taken back; None while it stands.
-    undone_by : str or None
+    """A number of clusters set during a session.
 
     Examples
     --------
@@ -140,13 +99,14 @@ class ClusterCountAnswer:
     2
     """
 
-    id: int
-    n_clusters: int | None
-    after: int
+    id: int  # its number; the last one that stands counts
+    n_clusters: int | None  # none: not known
+    after: int  # the `id` of the last answer that was there already; 0 if there was none
+    # the `id` of each answer that was given with it, and is undone with it
     answers: tuple[int, ...]
     who: str
-    at: datetime
-    undone_at: datetime | None = None
+    at: datetime  # when it was given (UTC)
+    undone_at: datetime | None = None  # when it was taken back; None while it stands
     undone_by: str | None = None
 
     @property
@@ -164,16 +124,6 @@ class ClusterCountAnswer:
 class Dispute:
     """An answer that contradicts earlier ones; ignored until one of them is retracted.
 
-    Attributes
-    ----------
-    answer : Answer
-        The answer that came last.
-    against : tuple of Answer
-        The earlier answers that together say the opposite, in the order of the chain. Taking back
-        any one of them, or `answer`, resolves it (unless other answers say the same).
-    rows : tuple
-        The rows (or ids) along the chain, from one row of `answer` to the other.
-
     Examples
     --------
     >>> from linkwise import Session
@@ -184,8 +134,11 @@ class Dispute:
     0 and 2 are different, says ana; but earlier answers say the opposite: 0 = 1, 1 = 2
     """
 
-    answer: Answer
+    answer: Answer  # the answer that came last
+    # the earlier answers that together say the opposite, in the order of the chain. Taking back
+    # any one of them, or `answer`, resolves it (unless other answers say the same)
     against: tuple[Answer, ...]
+    # the rows (or ids) along the chain, from one row of `answer` to the other
     rows: tuple[Hashable, ...]
 
     @property

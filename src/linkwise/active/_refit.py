@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -29,11 +30,11 @@ from linkwise.evaluation._matching import keep_numbers
 
 from ._corrections import Correction, bound_rows, overruled_by
 from ._grouping import Grouping
+from ._neighborhoods import squared_distances
 from ._questions import Answer
 from ._repaired_clustering import RepairedClustering
 from ._settings import describe_model
 from ._store import Store, StoredFit
-from ._warm_start import carry_over
 
 Labels = NDArray[np.int32]
 _FITS_KEPT = 4
@@ -41,20 +42,11 @@ _MOST_ROUNDS = 200  # that are looked back at
 
 
 class Phase(NamedTuple):
-    """A part of a session with a constant number of clusters.
+    """A part of a session with a constant number of clusters."""
 
-    Attributes
-    ----------
-    base : int
-        How many answers were there when it began; the first of its fits is made of these.
-    n_clusters : int or None
-    correction : Correction or None
-        What it began with, if that was no number of clusters.
-    """
-
-    base: int
+    base: int  # how many answers were there when it began; the first of its fits is made of these
     n_clusters: int | None
-    correction: Correction | None = None
+    correction: Correction | None = None  # what it began with, if that was no number of clusters
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -64,44 +56,26 @@ class Phase(NamedTuple):
 
 
 class RefitSummary(NamedTuple):
-    """Summary of one refit.
+    """Summary of one refit."""
 
-    Attributes
-    ----------
-    n_answers : int
-        Number of answers that it knew.
-    changed : float or None
-        Share of the rows whose cluster was another one before; None for the first.
-    n_violated : int or None
-        Answers that it did not keep; None if that was not noted.
-    n_asked, n_guessed : int or None
-        Answers since the refit before, and how many of them that one would have guessed.
-    """
-
-    n_answers: int
+    n_answers: int  # number of answers that it knew
+    # share of the rows whose cluster was another one before; None for the first
     changed: float | None
-    n_violated: int | None
+    n_violated: int | None  # answers that it did not keep; None if that was not noted
+    # answers since the refit before, and how many of them that one would have guessed
     n_asked: int | None = None
+    # answers since the refit before, and how many of them that one would have guessed
     n_guessed: int | None = None
 
 
 @dataclass(frozen=True)
 class AnswerPrefix:
-    """The first answers of a session, to which a fit belongs.
+    """The first answers of a session, to which a fit belongs."""
 
-    Attributes
-    ----------
-    answers : tuple of Answer
-        In the order in which they count.
-    phases : tuple of Phase
-        Numbers of clusters so far; the first begins with what was known beforehand.
-    every : int or None
-        A fit is due whenever so many more came in.
-    """
-
-    answers: tuple[Answer, ...]
+    answers: tuple[Answer, ...]  # in the order in which they count
+    # numbers of clusters so far; the first begins with the given constraints
     phases: tuple[Phase, ...]
-    every: int | None
+    every: int | None  # a fit is due after this number of further answers
 
     @cached_property
     def key(self) -> str:
@@ -122,7 +96,7 @@ class AnswerPrefix:
 
     @property
     def n_uncorrected(self) -> int | None:
-        """Number of clusters that somebody told, without what corrections merged and split.
+        """Number of clusters that was set, without merges and splits by corrections.
 
         Corrections bind the rows of their clusters: the other rows need no more, or fewer, clusters
         than before.
@@ -180,42 +154,23 @@ class AnswerPrefix:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model and how it differs from the previous one.
+    """A fitted model and how it differs from the previous one."""
 
-    Attributes
-    ----------
-    model : estimator
-        Its own `labels_` number the clusters as it likes.
-    labels : ndarray of shape (n_rows,)
-        The clusters, numbered so that as many rows as possible keep the number of the fit before.
-        When there are fewer clusters than before, numbers are missing.
-    centers : ndarray or None
-        Centers in the order of `labels`, if the model has any.
-    n_answers : int
-        Number of answers it knows.
-    changed : float or None
-        Share of the rows whose cluster is another one than before; None for the first fit.
-    violated : int
-        Answers that it does not keep.
-    asked, guessed : int or None
-        Answers since the fit before, and how many of them that one agreed with.
-    view : object
-        What the strategy made of it.
-    seconds : float
-    grouping : Grouping or None
-        Prototypes of the clusters, if there were corrections.
-    """
-
-    model: Estimator
+    model: Estimator  # its own `labels_` number the clusters as it likes
+    # the clusters, numbered so that as many rows as possible keep the number of the fit before.
+    # When there are fewer clusters than before, numbers are missing
     labels: Labels
-    centers: NDArray[np.float64] | None
-    n_answers: int
+    centers: NDArray[np.float64] | None  # centers in the order of `labels`, if the model has any
+    n_answers: int  # number of answers it knows
+    # share of the rows whose cluster is another one than before; None for the first fit
     changed: float | None
-    violated: int
-    view: object
+    violated: int  # answers that it does not keep
+    view: object  # what the strategy made of it
     seconds: float
-    grouping: Grouping | None = None
+    grouping: Grouping | None = None  # prototypes of the clusters, if there were corrections
+    # answers since the fit before, and how many of them that one agreed with
     asked: int | None = None
+    # answers since the fit before, and how many of them that one agreed with
     guessed: int | None = None
 
     @property
@@ -230,24 +185,14 @@ class Fit:
 
 
 class FitAnchor(NamedTuple):
-    """Clusters that fits go on from after the data of a session changed; see `_carry`.
+    """Clusters from which fits continue after the data of a session changed; see `_carry`."""
 
-    Attributes
-    ----------
-    fit : StoredFit
-        On the rows as they are now.
-    after : int
-        The `id` of the last answer that it knows.
-    corrections : tuple of int
-        The `id` of each correction that it has taken in.
-    """
-
-    fit: StoredFit
-    after: int
-    corrections: tuple[int, ...]
+    fit: StoredFit  # on the rows as they are now
+    after: int  # the `id` of the last answer that it knows
+    corrections: tuple[int, ...]  # the `id` of each correction that it has taken in
 
     def covers(self, prefix: AnswerPrefix | None) -> bool:
-        """Whether this stands for the fit at a prefix, which was made of other data."""
+        """Whether the anchor replaces the fit at this prefix (fitted on older data)."""
         if prefix is None:
             return True
         last = prefix.answers[-1].id if prefix.answers else 0
@@ -266,25 +211,7 @@ def model_key(model: Estimator) -> str:
 
 
 class RefitScheduler:
-    """Run the refits of a session, one at a time.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    model : estimator
-    knowledge : callable
-        Constraints and number of clusters for the model, out of a prefix.
-    prepare : callable or None
-        What the strategy makes of the labels.
-    store : Store
-    seed : int
-    background : bool
-        Whether fits run in a thread of their own.
-    done : callable
-        Called after every fit.
-    cluster : callable, default=None
-        Gives the labels at a prefix, in place of fitting the model.
-    """
+    """Run the refits of a session, one at a time."""
 
     def __init__(
         self,
@@ -301,7 +228,7 @@ class RefitScheduler:
         self._cluster = cluster
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
-        # Fits of another model, kept in the same file, are none of ours.
+        # Fits of another model in the same file are ignored.
         self._about = model_key(model)
         self.anchor: FitAnchor | None = None
         self._lock = threading.Lock()
@@ -489,7 +416,7 @@ class RefitScheduler:
         now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
         if prefix.new_correction is None:
             labels = _with_bound_rows(now, prefix)
-        else:  # exactly what was said; what else a refit changes comes with the next one
+        else:  # exactly the correction; other changes by a refit follow with the next one
             labels = prefix.new_correction.applied(before.labels)
         centers = getattr(model, "cluster_centers_", None)
         if centers is not None:
@@ -507,7 +434,7 @@ class RefitScheduler:
         """Initial centers: the previous ones and a cold start, or the user's own setting.
 
         A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
-        Only when somebody has just joined or parted clusters, that is where it starts.
+        After a merge or split, start from the corrected clusters.
         """
         if before is None or before.centers is None:
             return [None]
@@ -552,16 +479,7 @@ class RefitScheduler:
 
 
 def continued_labels(fit: Fit, found: Labels, prefix: AnswerPrefix) -> Labels:
-    """Clusters after more answers, numbered as in the last fit; corrections hold.
-
-    Parameters
-    ----------
-    fit : Fit
-    found : ndarray of shape (n_rows,)
-        Clusters 0..k-1, numbered in any order.
-    prefix : AnswerPrefix
-        All answers so far.
-    """
+    """Clusters after more answers, numbered as in the last fit; corrections hold."""
     k = int(found.max()) + 1
     if fit.grouping is None:
         return keep_numbers(found, fit.labels, k)[found].astype(np.int32)
@@ -579,3 +497,44 @@ def _guesses(prefix: AnswerPrefix, before: StoredFit | None) -> tuple[int | None
         return None, None
     new = [a for a in prefix.answers[len(prefix.before.answers) :] if a.said != "unsure"]
     return len(new), sum(answer.is_kept(before.labels) for answer in new)
+
+
+# -------------------------------------------------------------------- warm starts
+
+
+def carry_over(
+    X: Matrix, labels: Labels, answers: Sequence[Answer], k: int
+) -> NDArray[np.float64] | None:
+    """Centers of k clusters from the previous labels; None if the answers do not determine them."""
+    found: Labels | None = labels
+    while found is not None and (n := len(np.unique(found[found >= 0]))) != k:
+        found = _join(found, answers) if n > k else _part(X, found, answers)
+    if found is None:
+        return None
+    rows = (np.flatnonzero(found == c) for c in np.unique(found[found >= 0]))
+    return np.array([np.asarray(X[mine].mean(axis=0)).ravel() for mine in rows])
+
+
+def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
+    """Merge the two clusters that most must-links connect."""
+    across = Counter(
+        tuple(sorted((int(labels[a.i]), int(labels[a.j]))))
+        for a in answers
+        if a.said == "same" and labels[a.i] != labels[a.j] and min(labels[a.i], labels[a.j]) >= 0
+    )
+    if not across:
+        return None
+    one, two = across.most_common(1)[0][0]
+    return np.where(labels == two, one, labels)
+
+
+def _part(X: Matrix, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
+    """Split the cluster that contains the last violated cannot-link."""
+    for a in reversed(answers):
+        if a.said == "different" and labels[a.i] == labels[a.j] >= 0:
+            rows = np.flatnonzero(labels == labels[a.i])
+            nearer = squared_distances(X[rows], X[[a.i, a.j]]).argmin(axis=1)
+            parted = labels.copy()
+            parted[rows[nearer == 1]] = labels.max() + 1
+            return None if len(set(nearer.tolist())) == 1 else parted
+    return None

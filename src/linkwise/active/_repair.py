@@ -10,14 +10,14 @@ import numpy as np
 
 from linkwise._types import Ints
 
+from ._merge_tree import Candidate, RepairState
 from ._pair_strategies import remaining_pairs
 from ._questions import Answer, Question
 from ._repair_model import RepairModel, check_noise
-from ._repair_state import Candidate, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
-_EDGES = 200  # questions that a set question is made of
-_REPRESENTATIVES = 8  # rows per side that may stand for it
+_EDGES = 200  # candidates that a set question is chosen from: cards have at most 12 rows
+_REPRESENTATIVES = 8  # rows tried per side before the next candidate; most pairs are open
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,26 @@ class Repair(Strategy):
     """Ask where the answer is expected to change most pairs of rows.
 
     The data are over-clustered into parts, which merge from the bottom up: those that answers join,
-    those closest by Ward's linkage, never those that answers keep apart. How heights of merges
-    predict answers is learnt from the answers (a logistic curve); the tree is cut where the
+    those closest by Ward's linkage, never those that answers keep apart. A logistic curve, learned
+    from the answers, predicts an answer from the height of a merge; the tree is cut where the
     expected F-measure over pairs is largest. A question tests either a merge that was made (is
     this part pure?) or one that was not (are these two groups one?). Its value is the number of
-    pairs between both sides times the chance that the clustering is wrong there; a merge that is
-    tested counts a little less, since what a split leaves must still find its cluster. The chance
-    that two groups are one has a curve of its own, by their linkage and by their distance relative
-    to that of the groups around them. The number of clusters need not be known, and new ones are
-    found on the way.
+    pairs between both sides times the probability that the clustering is wrong there. The number
+    of clusters need not be known.
 
-    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and
-    answers can be relied on (``noise=0``, or some 90 answers that never contradict each other),
-    rows that nobody asked about follow their nearest neighbors (label spreading [4]_), which place
-    rows at the margin of a cluster better than the tree does. If answers keep the old cluster of
-    such a row apart from the new one, the next question about it compares it with the new one.
+    Where clusters are large (25 parts or more on average) and no answer contradicts another, rows
+    without answers follow their nearest neighbors (label spreading [4]_), which place rows at the
+    margin of a cluster better than the tree does.
 
     Parameters
     ----------
     noise : float or "auto", default="auto"
         Expected share of wrong answers; "auto" learns it from how many contradict others. Above 0,
-        answers are evidence instead of facts: where much hangs on one, another question checks it,
-        with other rows, and those that others, and the neighbors of a row, outweigh are not
-        believed. Such questions may be about pairs that the closure decides; a contradicting
-        answer becomes a dispute of the session, but the strategy counts it. 0: every answer is
-        true, and none is checked.
+        answers are evidence: where many pairs depend on one, another question checks it with other
+        rows, and answers that others, and the neighbors of a row, outweigh are not believed. Such
+        questions may be about pairs that the closure decides; a contradicting answer becomes a
+        dispute of the session, but the strategy counts it. 0: every answer is true, and none is
+        checked.
 
     See Also
     --------
@@ -57,22 +52,21 @@ class Repair(Strategy):
 
     Notes
     -----
-    After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
-    scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
-    have 1,500 parts (by Ward's linkage up to 20,000 rows, then by k-means), of which those with
-    rows that answers tell apart are split. More than 100 features are reduced to their 100 main
-    directions and, from 2,001 to 20,000 rows, to a diffusion map of the nearest neighbors.
+    After 10, 13, 17, ... answers, a metric is learned from the clusters so far: the shrunk scatter
+    within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data have 1,500
+    parts (by Ward's linkage, of a sample above 5,000 rows), of which those with rows that answers
+    separate are split. More than 100 features are reduced to their 100 main directions.
 
     Where more than 2,000 rows have 50 clusters or more after 100 answers, most questions of this
-    kind would be answered by "different". From then on groups grow from the bottom up: the next
+    kind would be answered by "different". Then groups grow from the bottom up: the next
     question is about the two groups of parts, among neighbors, that are one with the largest
-    chance (a logistic curve of two distances, learnt from the answers). Shown is the clustering
-    with the number of clusters of that moment, and the groups themselves once 70 % of the rows are
-    in groups that answers have joined.
+    probability (a logistic curve of two distances, learned from the answers). The clustering shown
+    has the number of clusters of that moment, and consists of the groups themselves once 70 % of
+    the rows are in groups that answers have joined.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
-    question, the curve and the cut are our own.
+    question, the curve and the cut are new.
 
     References
     ----------
@@ -101,13 +95,7 @@ class Repair(Strategy):
         check_noise(self.noise)
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`.
-
-        Parameters
-        ----------
-        context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
-        """
+        """See `Strategy.questions`."""
         while (question := self._next(context)) is not None:
             yield question
 
@@ -117,17 +105,17 @@ class Repair(Strategy):
         Parameters
         ----------
         context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
+            Rows, answers, number of clusters.
         """
         return self.model(context).at(context.known)
 
     def model(self, context: QueryContext) -> RepairModel:
-        """What is kept of the states of a context.
+        """The states of a context, cached.
 
         Parameters
         ----------
         context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
+            Rows, answers, number of clusters.
         """
         model = context.memo.get(self)
         if not isinstance(model, RepairModel):
@@ -142,9 +130,8 @@ class Repair(Strategy):
         Parameters
         ----------
         context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
-        answers : sequence
-            The answers to take into account.
+            Rows, answers, number of clusters.
+        answers : sequence of Answer
         n_clusters : int or None
             Number of clusters, if known.
         """
@@ -152,15 +139,7 @@ class Repair(Strategy):
         return self.model(context).labels(history, n_clusters)
 
     def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
-        """See `Strategy.question_set`: the rows whose comparisons are worth most together.
-
-        Parameters
-        ----------
-        context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
-        most : int
-            The most rows to show.
-        """
+        """See `Strategy.question_set`: rows whose comparisons are of largest value together."""
         if context.n_rows < 2:
             return ()
         edges = self._edges(context)
@@ -175,7 +154,7 @@ class Repair(Strategy):
                     if len(inside) == 1 and row not in rows:
                         gain[row] = gain.get(row, 0.0) + value
             best = max(gain, key=lambda row: gain[row], default=None)
-            if best is None:  # no more about these: go on with the next question elsewhere
+            if best is None:  # no more candidates about these rows: add the next question
                 more = (p for p in edges if not set(p) & set(rows) and len(rows) + 2 <= most)
                 new = next(more, None)
                 if new is None:
@@ -208,35 +187,17 @@ class Repair(Strategy):
         return edges
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`.
-
-        Parameters
-        ----------
-        context : QueryContext
-            What is known so far: rows, answers, labels of the last fit.
-        question : Question
-            A question of `questions`.
-        """
+        """See `Strategy.reason`."""
         state = self.state(context)
-        parts, family, cluster = state.stage.parts, state.family, state.cluster
+        parts, family = state.stage.parts, state.family
         a, b = (int(part) for part in parts.of_row[list(question)])
-        sizes = [int(parts.weight[cluster == cluster[part]].sum()) for part in (a, b)]
-        if cluster[a] == cluster[b] and family[a] != family[b]:
-            return (
-                f"one of these two is in a group of {_records(sizes[0])} only because it is close "
-                "to some of them"
-            )
+        sizes = [int(parts.weight[family == family[part]].sum()) for part in (a, b)]
         if context.known.relation(*question) is not None or state.apart[family[a], family[b]]:
             n = sizes[0] if family[a] == family[b] else sum(sizes)
             return f"this checks earlier answers, on which {_records(n)} depend"
         if a == b:
-            return "these two are so alike that they share a group; nobody has compared them"
-        if family[a] == family[b] and cluster[a] != cluster[b]:
-            return (
-                "one of these two is nearer to another group than to the one that it was first "
-                "put into; nobody has compared them"
-            )
-        merge = state.join_heights([(a, b)])[0]
+            return "these two are so similar that they share a group; they have not been compared"
+        merge = state.joining([(a, b)])[0]
         if merge >= 0:
             low = int(state.merges[merge, 3:5].min())
             leave = f"{low:,} of them leave it" if low > 1 else "one of them leaves it"
@@ -244,7 +205,7 @@ class Repair(Strategy):
                 f"so far these two share a group of {_records(sizes[0])}; if they differ, {leave}"
             )
         return (
-            f"these two stand for two groups, of {sizes[0]:,} and {_records(sizes[1])}, that look "
+            f"these two represent two groups, of {sizes[0]:,} and {_records(sizes[1])}, that look "
             "alike and may be one"
         )
 
@@ -292,7 +253,7 @@ def _is_pending(context: QueryContext, state: RepairState, candidate: Candidate)
 def _pairs(
     context: QueryContext, state: RepairState, candidate: Candidate
 ) -> Iterator[tuple[int, int]]:
-    """Rows that may stand for the two sides, the most typical first."""
+    """Representative rows of the two sides, the most typical first."""
     right = list(_representatives(context, state, candidate.right))
     for i in _representatives(context, state, candidate.left):
         for j in right:
@@ -302,12 +263,12 @@ def _pairs(
 def _representatives(context: QueryContext, state: RepairState, side: Ints) -> Iterator[int]:
     """Rows of a side: the central one with answers, of its largest component, then others.
 
-    A row that has answers already makes the closure say more.
+    More follows from an answer about a row that has answers already.
     """
     stage, known = state.stage, context.known
     weight = stage.parts.weight[side]
-    mean = (stage.linkage.center[side] * weight[:, None]).sum(axis=0) / weight.sum()
-    distance = ((stage.linkage.center[side] - mean) ** 2).sum(axis=1)
+    mean = (stage.center[side] * weight[:, None]).sum(axis=0) / weight.sum()
+    distance = ((stage.center[side] - mean) ** 2).sum(axis=1)
     order = np.argsort(distance, kind="stable")
     rows = stage.parts.row[side[order]].tolist()
     roots = [known.root(row) for row in rows if known.root(row) in known.members]

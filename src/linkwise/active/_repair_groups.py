@@ -15,79 +15,49 @@ from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import expit
 
 from linkwise._types import Floats, Ints
 
-from ._answer_curves import most_probable, sigmoid
 from ._incremental_closure import IncrementalClosure
+from ._merge_tree import families, most_probable
 from ._parts import Parts
-from ._repair_tree import families
 
 _NEIGHBORS, _SCALE_NEIGHBOR = 30, 5
-_PRIOR, _PRIOR_SD = np.array([1.0, 1.0, 1.0]), np.full(3, 2.0)
-_SIZE_POWER = 0.1
-_ALL = 100  # answers that the curve is learnt from, all of them; of more the last half
+_PRIOR, _PRIOR_SD = np.array([1.0, 1.0, 1.0]), np.full(3, 2.0)  # odds fall with both distances
+_SIZE_POWER = 0.1  # of the number of pairs: nearly by the probability alone, see above
+_RECENT = 100  # answers the curve is learned from; of more, the last half: groups have grown since
 _ENOUGH = 0.7  # share of the rows
 
 
-@dataclass(frozen=True, eq=False)
 class NeighborGraph:
-    """Parts and their nearest neighbors.
+    """Parts and their nearest neighbors."""
 
-    Attributes
-    ----------
-    parts : Parts
-    edge : ndarray of shape (n_edges, 2)
-        Pairs of parts, one of which is among the nearest of the other.
-    squared : ndarray of shape (n_parts, n_parts)
-        Squared distances of centers.
-    scale : ndarray of shape (n_parts,)
-        Distance to the fifth nearest part.
-    typical : float
-        Mean of the logarithm of the squared length of an edge.
-    """
-
-    parts: Parts
-    edge: Ints
-    squared: Floats
-    scale: Floats
-    typical: float
-
-    @classmethod
-    def of(cls, parts: Parts) -> NeighborGraph:
-        """The graph of some parts, at least two."""
+    def __init__(self, parts: Parts):
         m = parts.n_parts
-        squared = cdist(parts.center, parts.center, "sqeuclidean")
-        np.maximum(squared, 1e-12, out=squared)
+        squared = np.maximum(cdist(parts.center, parts.center, "sqeuclidean"), 1e-12)
         np.fill_diagonal(squared, np.inf)
         k = min(_NEIGHBORS, m - 1)
         near = np.argpartition(squared, k - 1, axis=1)[:, :k]
         pairs = np.column_stack([np.repeat(np.arange(m), k), near.ravel()])
-        edge = np.unique(np.sort(pairs, axis=1), axis=0)
-        fifth = min(_SCALE_NEIGHBOR, m - 1) - 1
-        scale = np.sqrt(np.partition(squared, fifth, axis=1)[:, fifth])
-        typical = float(np.log(squared[edge[:, 0], edge[:, 1]]).mean())
-        return cls(parts, edge, squared, scale, typical)
+        self.parts = parts
+        self.edge = np.unique(np.sort(pairs, axis=1), axis=0)
+        last = min(_SCALE_NEIGHBOR, m - 1) - 1
+        self._scale = np.sqrt(np.partition(squared, last, axis=1)[:, last])
+        self._typical = float(np.log(squared[self.edge[:, 0], self.edge[:, 1]]).mean())
+        self._squared = squared
 
-    def local(self, a: Ints, b: Ints) -> Floats:
-        """Logarithm of squared distances relative to those of the parts around both."""
-        return np.log(self.squared[a, b] / (self.scale[a] * self.scale[b]))
-
-    def design(self, local: Floats, squared: Floats) -> Floats:
-        """What the odds of "same" are linear in."""
-        far = np.log(np.maximum(squared, 1e-12)) - self.typical
+    def design(self, a: Ints, b: Ints, squared: Floats | None = None) -> Floats:
+        """Variables of the odds of "same" for pairs of parts, at their own or other distances."""
+        own = self._squared[a, b]
+        local = np.log(own / (self._scale[a] * self._scale[b]))
+        far = np.log(own if squared is None else np.maximum(squared, 1e-12)) - self._typical
         return np.column_stack([np.ones(len(far)), -local, -far])
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of parts, given some answers.
-
-    Attributes
-    ----------
-    graph : NeighborGraph
-    known : IncrementalClosure
-    """
+    """Groups of parts, given some answers."""
 
     graph: NeighborGraph
     known: IncrementalClosure
@@ -115,20 +85,16 @@ class Groups:
     @cached_property
     def _weights(self) -> Floats:
         """Of the odds of "same", by the last half of the answers."""
-        graph, part = self.graph, self.graph.parts.of_row
-        history = self.known.history
-        recent = history[len(history) // 2 :] if len(history) > _ALL else history
-        rows = [(i, j, said == "same") for i, j, said in recent if said != "unsure"]
-        told = np.array(rows, dtype=np.int64).reshape(-1, 3)
-        a, b = part[told[:, 0]], part[told[:, 1]]
-        two = a != b
-        a, b, same = a[two], b[two], told[two, 2].astype(np.float64)
-        design = graph.design(graph.local(a, b), graph.squared[a, b])
-        start, *slopes = most_probable(design, same, 0.0, _PRIOR, _PRIOR_SD)
-        return np.array([start, *np.maximum(slopes, 0.0)])
+        part, history = self.graph.parts.of_row, self.known.history
+        recent = history[len(history) // 2 :] if len(history) > _RECENT else history
+        rows = [(part[i], part[j], said == "same") for i, j, said in recent if said != "unsure"]
+        answers = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        a, b, same = answers[answers[:, 0] != answers[:, 1]].T
+        first, *slopes = most_probable(self.graph.design(a, b), same, _PRIOR, _PRIOR_SD)
+        return np.array([first, *np.maximum(slopes, 0.0)])
 
     def pairs(self, pending: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, float]]:
-        """Rows that speak for two groups, and the chance that these are one; the best first.
+        """Representative rows of two groups, and the chance that these are one; the best first.
 
         Groups that a pending question is about are left out.
         """
@@ -146,8 +112,7 @@ class Groups:
         np.add.at(total, family, parts.center * parts.weight[:, None])
         mean = total / np.maximum(mass, 1.0)[:, None]
         squared = ((mean[a] - mean[b]) ** 2).sum(axis=1)
-        design = graph.design(graph.local(edge[:, 0], edge[:, 1]), squared)
-        chance = sigmoid(design @ self._weights)
+        chance = expit(graph.design(edge[:, 0], edge[:, 1], squared) @ self._weights)
         value = chance * (mass[a] * mass[b]) ** _SIZE_POWER
         for where in np.argsort(-value, kind="stable").tolist():
             i, j = parts.row[edge[where]].tolist()

@@ -20,19 +20,6 @@ from ._repair_model import RepairModel, check_noise
 class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Parts of the data, merged by links and by closeness; the model of `Repair`'s sessions.
 
-    Parameters
-    ----------
-    n_clusters : int or None, default=None
-        Number of clusters; None: where the links let one expect the best F-measure over pairs.
-    noise : float or "auto", default=0.0
-        Expected share of wrong links; "auto" learns it from how many contradict others.
-    random_state : int, default=0
-
-    Attributes
-    ----------
-    labels_ : ndarray of shape (n_rows,)
-    report_ : Report
-
     See Also
     --------
     Repair : The strategy that asks for such links.
@@ -62,17 +49,7 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
         self, X: MatrixLike, y: object = None, *,
         constraints: Knowable = None, sample_ids: SampleIds = None,
     ) -> Self:  # fmt: skip
-        """Cluster rows.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
-        y : ignored
-        constraints : Constraints, DataFrame or path, default=None
-            Must-links and cannot-links that do not contradict each other.
-        sample_ids : array-like of shape (n_rows,), default=None
-            Id of each row.
-        """
+        """Cluster rows."""
         started = time.perf_counter()
         rows, told = self._read_rows(X, constraints, sample_ids)
         self._check_enough_rows(rows.shape[0])
@@ -86,16 +63,7 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
         return self.take(model.labels(history, self.n_clusters), told, started)
 
     def take(self, labels: Ints | Labels, told: Knowledge, started: float) -> Self:
-        """Take over a clustering, such as the one that `Repair` keeps in a session.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_rows,)
-        told : Knowledge
-            The constraints that it rests on.
-        started : float
-            When the work began, by `time.perf_counter`.
-        """
+        """Take over a clustering, such as the one that `Repair` keeps in a session."""
         self.labels_: Labels = np.asarray(labels, dtype=np.int32)
         self.report_ = Report.of(
             told.known,

@@ -62,7 +62,7 @@ def run_sets(session: Session, oracle: Any, n: int | None, size: int, who: str |
 
 
 def _pass(session: Session, card: SetQuestion, who: str | None) -> None:
-    """Note that nothing was said about a card, so that it is not shown again."""
+    """Store "unsure" for an unanswered card, so that it is not shown again."""
     for question in card.pairs:
         if session._context.known.is_undecided(*question):
             session.tell("unsure", question, who=who)

@@ -17,13 +17,13 @@ from . import _settings
 from ._answer_log import LogEntry
 from ._carry import DataCarry, DataChanges
 from ._corrections import CorrectionsMixin
-from ._fingerprint import fingerprint
 from ._imported_answers import ImportedAnswers, read_source, sort_answers
 from ._questions import Answer, Dispute, Question, Verdict, as_question, parse_answer
 from ._refit import model_key
 from ._running import run_pairs, run_sets
 from ._session_model import SessionModel
 from ._set_questions import PENDING_SECONDS, SetQuestionsMixin
+from ._settings import fingerprint
 from ._strategy import Strategy
 
 
@@ -42,20 +42,20 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     n_clusters : int or None, default=None
         Number of clusters; None if it is not known. `set_n_clusters` changes it later.
     path : str or path, default=None
-        The file that keeps the session. If it is there already, the session goes on, provided
-        data and settings are the same; see also `Session.open`. None: in memory.
+        The file that keeps the session. An existing session is continued if data and
+        settings are the same; see also `Session.open`. None: in memory.
     sample_ids : sequence of hashable, default=None
         Id of each row, for `constraints`; the index of a DataFrame if not given.
     constraints : Constraints, DataFrame or path, default=None
-        What is known beforehand. Becomes the first answers of a new session.
+        Constraints known in advance: the first answers of a new session.
     refit_every : int or None, default=10
-        The model is refitted after so many answers; None: only by `refit`.
+        Number of answers between refits; None: only by `refit`.
     random_state : int, default=0
         Seed of the session. The same seed and the same answers give the same next question.
     who : str, default=None
         Who answers; the name of the user if not given.
     background : bool, default=True
-        Whether refits run in a thread of their own. Answering never waits for one.
+        Whether refits run in a background thread. Answering never waits for one.
     about : dict, default=None
         Anything else to keep with a new session; must be fit for JSON.
     data_changed : {"refuse", "carry"}, default="refuse"
@@ -154,9 +154,9 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         Parameters
         ----------
         n : int, default=None
-            Number of questions; a list of at most so many is returned.
+            Number of questions; a list of at most n is returned.
         who : str, default=None
-            Who is asked; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -215,12 +215,12 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         answer : {"same", "different", "unsure"}
             Also ``"s"``, ``"d"``, ``"u"``, or True, False, None.
         question : Question or pair of row numbers, default=None
-            What is answered: one that was asked, or one of your own. The question that `who` has
-            in hand if not given.
+            What is answered: one that was asked, or one of your own. The pending
+            question of `who` by default.
         weight : float, default=1.0
             How much the answer counts, such as the confidence of who gives it.
         who : str, default=None
-            Who answers; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -263,19 +263,19 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         *,
         who: str | None = None,
     ) -> list[Dispute]:
-        """Set the number of clusters from now on and refit at once.
+        """Set the number of clusters and refit at once.
 
-        Two clusters that are one, or one that is two, are told by a new number together with the
-        answers that it rests on. `undo` takes both back in one step.
+        To join two clusters or separate one into two, give the new number together with the
+        answers that support it. `undo` takes both back in one step.
 
         Parameters
         ----------
         n_clusters : int or None
-            None: not known; as many as the answers tell apart.
+            None: not known; as many as the answers separate.
         answers : sequence of (answer, question), default=()
             As in `tell`.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -310,7 +310,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         Parameters
         ----------
         who : str, default=None
-            The session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
         """
         with self._lock:
             self._store.reserve(self._person(who), [], PENDING_SECONDS)
@@ -320,7 +320,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         asked = self._store.pending().get(who, [])
         if len(asked) != 1:
             raise ValueError(
-                f"{who} has {len(asked) or 'no'} questions in hand; "
+                f"{who} has {len(asked) or 'no'} pending questions; "
                 + ("say which one is answered: tell(answer, question)" if asked else "ask first")
             )
         return asked[0]
@@ -328,13 +328,13 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     def undo(self, n: int = 1, *, who: str | None = None) -> list[LogEntry]:
         """Undo the last n answers of a person; the file keeps them, marked.
 
-        What was said by one `set_n_clusters` goes in one step.
+        Answers given by one `set_n_clusters` are undone in one step.
 
         Parameters
         ----------
         n : int, default=1
         who : str, default=None
-            Whose answers; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -355,14 +355,14 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         return undone
 
     def retract(self, answer: LogEntry | int, *, who: str | None = None) -> None:
-        """Retract one answer of anybody.
+        """Retract one answer of any annotator.
 
         Parameters
         ----------
         answer : Answer, int or ClusterCountAnswer
             The answer or its `id`; or a number of clusters, with the answers given with it.
         who : str, default=None
-            Who takes it back; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
         """
         with self._lock, self._store.writing():
             self._sync()
@@ -422,7 +422,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     ) -> DataChanges:
         """Add rows to the session. Clusters keep numbers and names; answers and corrections hold.
 
-        The next fit starts from the clusters as they are. To go on later, open the session with
+        The next fit starts from the clusters as they are. To continue later, open the session with
         all rows, the earlier ones first.
 
         Parameters
@@ -434,7 +434,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         constraints : Constraints, DataFrame or path, default=None
             What is known about new and earlier rows; new ones follow the earlier ones.
         who : str, default=None
-            Who says so; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------

@@ -19,13 +19,13 @@ from linkwise.constraints import Constraints, row_names
 from . import _settings
 from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog
 from ._carry import DataChanges, follow, load_anchor, remember_rows
-from ._fingerprint import fingerprint
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
 from ._questions import Answer
 from ._refit import AnswerPrefix, RefitScheduler, model_key
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
+from ._settings import fingerprint
 from ._store import Store
 from ._strategy import QueryContext, Questions, Strategy
 
@@ -139,7 +139,7 @@ class SessionCore:
     # ---------------------------------------------------------------- what is known
 
     def _person(self, who: str | None) -> str:
-        """Whose answers these are; an empty name is nobody else's."""
+        """Name of the annotator; an empty name means the session's default."""
         return self.who if who is None or not who.strip() else who.strip()
 
     @property
@@ -265,7 +265,7 @@ class SessionCore:
 
     @property
     def _repairs(self) -> bool:
-        """Whether the clusters are those that the strategy keeps."""
+        """Whether the clusters are those of the strategy."""
         return isinstance(self.strategy, Repair) and isinstance(self.model, RepairedClustering)
 
     def _repaired(self, at: AnswerPrefix) -> NDArray[np.int32]:
@@ -285,7 +285,7 @@ class SessionCore:
         stop : callable
             Call it to listen no longer; a second call does nothing.
         """
-        entry = [listener]  # one of its own, so that the same function may listen twice
+        entry = [listener]  # a new list, so that the same function may listen twice
         with self._lock:
             self._listeners = [*self._listeners, entry]
 
@@ -302,8 +302,8 @@ class SessionCore:
     def save(self, path: PathLike) -> None:
         """Write a copy of the session to a new file.
 
-        Also after the file of a running session was deleted or replaced by another one, which is
-        told by the next answer: nothing that was answered is lost then.
+        Works also after the file of a running session was deleted or replaced, which the next
+        answer reports: no answer is lost.
 
         Parameters
         ----------

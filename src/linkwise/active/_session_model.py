@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from linkwise._types import JsonDict
 
 from ._corrections import Correction, names_of_clusters
-from ._meter import Round, measure
-from ._progress import ROUNDS, Progress
+from ._progress import ROUNDS, Progress, Round, measure
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question
 from ._refit import Fit, RefitSummary, continued_labels
 from ._session_core import SessionCore
@@ -22,46 +21,24 @@ from ._set_questions import SetQuestion
 
 @dataclass(frozen=True, eq=False)
 class SessionSnapshot:
-    """The state of a session at one moment, read by page, API and exports.
+    """The state of a session at one moment, read by page, API and exports."""
 
-    Attributes
-    ----------
-    version : int
-        Increases with every change that this process sees.
-    pending : dict
-        Questions that were asked and are still open, by person.
-    answers, cluster_counts, corrections : tuple
-        All of them in order, including retracted ones.
-    counted : tuple of Answer
-        Active answers that contradict nothing and that no correction overrules.
-    disputes : tuple of Dispute
-    cluster_names : dict
-        Names given to clusters.
-    metadata : dict
-    fit : Fit or None
-        The newest finished fit.
-    violated : frozenset of int
-        The `id` of each counted answer that the fit has used and violates.
-    new : frozenset of int
-        The `id` of each counted answer that contradicts the fit, which has not used it yet.
-    rounds : tuple of RefitSummary
-        The last refits, the newest last.
-    progress : Progress
-    """
-
-    version: int
+    version: int  # increases with every change that this process sees
+    # questions that were asked and are still open, by person
     pending: dict[str, tuple[Question, ...]]
-    answers: tuple[Answer, ...]
-    cluster_counts: tuple[ClusterCountAnswer, ...]
-    corrections: tuple[Correction, ...]
+    answers: tuple[Answer, ...]  # all of them in order, including retracted ones
+    cluster_counts: tuple[ClusterCountAnswer, ...]  # all of them in order, including retracted ones
+    corrections: tuple[Correction, ...]  # all of them in order, including retracted ones
+    # active answers that contradict nothing and that no correction overrules
     counted: tuple[Answer, ...]
     disputes: tuple[Dispute, ...]
-    cluster_names: dict[int, str]
+    cluster_names: dict[int, str]  # names given to clusters
     metadata: JsonDict
-    fit: Fit | None
-    violated: frozenset[int]
+    fit: Fit | None  # the newest finished fit
+    violated: frozenset[int]  # the `id` of each counted answer that the fit has used and violates
+    # the `id` of each counted answer that contradicts the fit, which has not used it yet
     new: frozenset[int]
-    rounds: tuple[RefitSummary, ...]
+    rounds: tuple[RefitSummary, ...]  # the last refits, the newest last
     progress: Progress
 
 
@@ -85,7 +62,7 @@ class SessionModel(SessionCore):
             return continued_labels(fit, self._repaired(self._prefix), self._prefix)
 
     def reason(self, question: object) -> str:
-        """Why a question is asked, in words; empty if the strategy does not say.
+        """Reason of a question as a sentence; empty if the strategy gives none.
 
         Parameters
         ----------
@@ -96,7 +73,7 @@ class SessionModel(SessionCore):
         >>> from linkwise import Session
         >>> with Session([[0.0], [0.1], [5.0], [5.1], [5.2]]) as session:
         ...     print(session.reason(session.ask()))
-        these two stand for two groups, of 2 and 3 records, that look alike and may be one
+        these two represent two groups, of 2 and 3 records, that look alike and may be one
         """
         with self._lock:
             self._sync()

@@ -26,17 +26,13 @@ if TYPE_CHECKING:
     from ._strategy import QueryContext, Strategy
 
 MOST_RECORDS = 12  # on one card: more are not seen at a glance
-PENDING_SECONDS = 15 * 60.0  # after which an unanswered question may go to somebody else
+PENDING_SECONDS = 15 * 60.0  # after which an unanswered question may go to another annotator
 Groups = Sequence[Sequence[int]]
 Weights = float | Mapping[tuple[int, int], float]
 
 
 class SetQuestion(NamedTuple):
     """Which of these rows belong together?
-
-    Attributes
-    ----------
-    rows : tuple of int
 
     Examples
     --------
@@ -49,24 +45,14 @@ class SetQuestion(NamedTuple):
 
     @property
     def pairs(self) -> list[Question]:
-        """The first row with each other one: what is pending while nobody answered."""
+        """The first row with each other one: the pairs that are pending until it is answered."""
         return [Question(self.rows[0], row) for row in self.rows[1:]]
 
 
 def links_of_groups(
     groups: Groups, known: IncrementalClosure, weights: Weights = 1.0
 ) -> list[tuple[int, int, Verdict, float]]:
-    """The links that groups of rows say, without those that are known already.
-
-    Parameters
-    ----------
-    groups : sequence of sequences of int
-        Rows that belong together; rows of different groups do not.
-    known : IncrementalClosure
-        What earlier answers say.
-    weights : float or mapping from pair to float, default=1.0
-        Pairs in ascending order; those that are missing count 1.
-    """
+    """The links implied by groups of rows, without known ones."""
     pairs: list[tuple[int, int, Verdict]] = []
     pairs += [(i, j, "same") for group in groups for i, j in pairwise(group)]
     pairs += [(a[0], b[0], "different") for a, b in combinations(groups, 2)]
@@ -94,7 +80,7 @@ def check_groups(groups: object, n_rows: int) -> list[list[int]]:
         twice = next(row for row in rows if rows.count(row) > 1)
         raise InputError(f"groups: row {twice} stands twice; each row belongs to one group")
     if len(rows) > MOST_RECORDS:
-        raise InputError(f"groups: {len(rows)} rows; at most {MOST_RECORDS} are told at once")
+        raise InputError(f"groups: {len(rows)} rows; at most {MOST_RECORDS} fit on one card")
     return [group for group in found if group]
 
 
@@ -141,17 +127,17 @@ class SetQuestionsMixin:
         def _await_view(self) -> tuple[AnswerPrefix | None, object]: ...
 
     def ask_set(self, size: int = 8, *, who: str | None = None) -> SetQuestion | None:
-        """Return rows of which somebody says which belong together; see `tell_set`.
+        """Return rows to be grouped by an annotator; see `tell_set`.
 
         The card begins with the next question of the strategy; the other rows are those whose
-        comparison with rows on the card is worth most.
+        comparison with rows on the card has the largest value.
 
         Parameters
         ----------
         size : int, default=8
             The most rows, 2 to 12.
         who : str, default=None
-            Who is asked; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------
@@ -195,12 +181,12 @@ class SetQuestionsMixin:
         Parameters
         ----------
         groups : sequence of sequences of int
-            Rows of one group belong together, rows of two groups do not. About rows of a card that
-            stand in no group nothing is said.
+            Rows of one group belong together, rows of two groups do not. Rows of a card
+            in no group remain open.
         weight : float or mapping from (i, j) to float, default=1.0
             How much it counts, for all links or for each pair with i < j.
         who : str, default=None
-            Who answers; the session's own `who` if not given.
+            Name of the annotator; the session's `who` by default.
 
         Returns
         -------

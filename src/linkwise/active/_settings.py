@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from linkwise._errors import InputError
+from linkwise._fingerprint import data_arrays, digest
 from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number, refuse_unknown_ids
 from linkwise.constraints import as_constraints
@@ -64,7 +65,7 @@ def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | N
     if len(set(ids)) < n_rows:
         seen: set[Hashable] = set()
         twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"{{sample_ids}}: the id {twice!r} stands in more than one row")
+        raise InputError(f"{{sample_ids}}: the id {twice!r} occurs in more than one row")
     return list(ids)
 
 
@@ -109,9 +110,8 @@ def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
 def auto_model(strategy: Strategy, n_features: int) -> Estimator:
     """The model of a session that is given none.
 
-    `Repair` keeps a clustering of its own. Otherwise MPCKMeans, with a full metric where the
-    features are few enough for one: it is better than a diagonal one at nearly every number of
-    answers.
+    With `Repair` it is the clustering of the strategy. Otherwise MPCKMeans, with a full metric if
+    features are few: it is better than a diagonal one at nearly every number of answers.
     """
     if isinstance(strategy, Repair):
         return RepairedClustering(noise=strategy.noise)
@@ -180,6 +180,45 @@ def shown(value: object) -> str:
     return str(value)
 
 
+# -------------------------------------------------------------------- data
+
+
+def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> JsonDict:
+    """Shape and digests of data and ids; equal for equal data in equal order."""
+    return {
+        "n_rows": int(X.shape[0]),
+        "n_features": int(X.shape[1]),
+        "values": digest(*data_arrays(X)),
+        "ids": None if ids is None else digest(repr(list(ids))),
+        "source": source,
+    }
+
+
+def check_same_data(kept: JsonDict, given: JsonDict, path: PathLike | None) -> None:
+    """Raise if data differ from those of the session, with the difference."""
+    shapes = [(data["n_rows"], data["n_features"]) for data in (kept, given)]
+    if shapes[0] != shapes[1]:
+        how = "it has {:,} rows and {:,} features, the data given {:,} and {:,}".format(
+            *shapes[0], *shapes[1]
+        )
+    elif kept["values"] != given["values"]:
+        how = "the data given is of the same shape, but some values, or their order, differ"
+    elif kept["ids"] != given["ids"]:
+        how = "the values are the same, but the ids of the rows differ"
+    else:
+        return
+    begun = f" ({kept['source']})" if kept["source"] else ""
+    if kept["ids"] is not None and given["ids"] is not None:
+        way_out = "Rows have ids: {carry_answers} carries the answers over by id"
+    else:
+        way_out = (
+            "Its answers speak of rows by number and would mean something else here; give the data "
+            "it was begun with, prepared the same way, or begin a new session, with ids for the "
+            "rows ({sample_ids}), so that answers can follow the data"
+        )
+    raise InputError(f"session {path} was begun with other data{begun}: {how}. {way_out}")
+
+
 # -------------------------------------------------------------------- files
 
 
@@ -208,7 +247,7 @@ def beforehand(
             "begins with must-links and cannot-links only"
         )
     if ids is None:
-        given = given.to_rows(n_rows)  # says what is wrong
+        given = given.to_rows(n_rows)  # raises if row numbers are out of range
     found, told = sort_answers(given, n_rows, ids)
     if told.dropped and not found:
         refuse_unknown_ids(given, list(ids or ()))

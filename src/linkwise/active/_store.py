@@ -32,7 +32,7 @@ _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 1
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _FIT = "changed, centers, labels, violated, prototypes, owner, asked, guessed"
-_LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
+_LABELS_KEPT = 20  # fits whose labels are kept; centers are kept of all
 
 # The only place where tables are created.
 _SCHEMA = """
@@ -95,44 +95,22 @@ CREATE TABLE replied (key TEXT PRIMARY KEY, body TEXT NOT NULL, messages TEXT NO
 
 @dataclass(frozen=True)
 class StoredFit:
-    """The part of a fit that is stored: enough to warm-start the next one.
+    """The part of a fit that is stored: enough to warm-start the next one."""
 
-    Attributes
-    ----------
-    changed : float or None
-        Share of the rows whose cluster was another one in the fit before.
-    centers : ndarray or None
-    labels : ndarray or None
-        None when they were let go of.
-    violated : int or None
-        Answers that it does not satisfy.
-    prototypes, owner : ndarray or None
-        As in `Grouping`, if there were corrections.
-    asked, guessed : int or None
-        Answers since the fit before, and how many of them that one agreed with.
-    """
-
-    changed: float | None
+    changed: float | None  # share of the rows whose cluster was another one in the fit before
     centers: NDArray[np.float64] | None
-    labels: NDArray[np.int32] | None
-    violated: int | None = None
-    prototypes: NDArray[np.int32] | None = None
-    owner: NDArray[np.int64] | None = None
+    labels: NDArray[np.int32] | None  # none when they were let go of
+    violated: int | None = None  # answers that it does not satisfy
+    prototypes: NDArray[np.int32] | None = None  # as in `Grouping`, if there were corrections
+    owner: NDArray[np.int64] | None = None  # as in `Grouping`, if there were corrections
+    # answers since the fit before, and how many of them that one agreed with
     asked: int | None = None
+    # answers since the fit before, and how many of them that one agreed with
     guessed: int | None = None
 
 
 class Store:
-    """The file of a session. Safe to use from several threads.
-
-    Parameters
-    ----------
-    path : str, path or None
-        The file; it is made if it is not there. None keeps everything in memory.
-    ids : sequence, default=None
-        What rows are called. The names of rows with answers are kept, for those who look into the
-        file without the data.
-    """
+    """The file of a session. Safe to use from several threads."""
 
     def __init__(self, path: PathLike | None = None, ids: Sequence[Hashable] | None = None):
         self.path, self._ids = None if path is None else Path(path), ids
@@ -231,7 +209,7 @@ class Store:
         if (int(rows[0][0]) if rows else 0) != self.generation:
             self._db.execute("ROLLBACK")
             raise ValueError(
-                f"session {self.path} follows other data now: somebody has carried its answers "
+                f"session {self.path} follows other data now: its answers were carried "
                 "over; open it again with that data"
             )
 
@@ -278,7 +256,7 @@ class Store:
         try:
             self.save(rescue)
         except (OSError, sqlite3.Error) as error:
-            return f"What was answered is still here: write it by session.save(path) ({error})"
+            return f"All answers are still in memory: write them by session.save(path) ({error})"
         lost, self.path = self._db, rescue
         self._db, self._file, self._seen = self._connect(), None, None
         self._file = self._file_id()

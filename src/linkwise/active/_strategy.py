@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 
 
 class QueryContext:
-    """What a strategy may use: the data, the closure of the answers, pending questions.
+    """The input of a strategy: the data, the closure of the answers, pending questions.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Strategy:
 
     The contract that makes undo, resuming and several people at once exact: the next question
     depends on the context alone (data, seed, number of clusters, answers, pending), not on
-    what this very generator yielded before. What a generator remembers may only save work. A new
+    what this very generator yielded before. Caches of a generator must not affect questions. A new
     generator on the same context then yields the same question, and a session is its seed plus its
     answers.
 
@@ -173,7 +173,7 @@ class Strategy:
         return tuple(rows)[:most]
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """Why a question is asked, in words; empty if the strategy does not say.
+        """Reason of a question as a sentence; empty if the strategy gives none.
 
         Parameters
         ----------

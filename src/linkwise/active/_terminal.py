@@ -36,8 +36,8 @@ _SET_HELP = "Enter done   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
 _AROUND = 8  # lines of a low screen that are not fields
-_MIDDLING = 16  # lines from which on the answers are counted, on three lines
-_ROOMY = 20  # lines from which on the reason and the hint have two each
+_MIDDLING = 16  # least lines of a terminal to show counts of answers, on three lines
+_ROOMY = 20  # least lines of a terminal to show reason and hint on two lines each
 _ESCAPE, _END, _ERASE = "\x1b", "\x04", "\x7f\x08"
 RESIZED = "resized"
 
@@ -125,19 +125,6 @@ class Keys:
 class TerminalOracle:
     """A person at a terminal.
 
-    Parameters
-    ----------
-    record : callable
-        Gives the fields of a row as a mapping of names to text.
-    name : callable, default=str
-        What a row is called.
-    progress : callable, default=None
-        Gives the `Progress` to show.
-    reason : callable, default=None
-        Why a question is asked: called with a list of rows, gives text.
-    console : rich.console.Console, default=None
-    keys : Keys, default=None
-
     Examples
     --------
     >>> import io
@@ -201,12 +188,7 @@ class TerminalOracle:
         """Show up to 12 rows and wait for groups of them; or "undo" or "stop".
 
         Letters of records that belong together are typed without a space between them: "ac bd" are
-        two groups. Nothing is said about records that are not typed.
-
-        Parameters
-        ----------
-        rows : sequence of int
-            The rows to group.
+        two groups. Records that are not typed remain open.
         """
         now, why, typed = self._now(), self._why(rows), ""
         while True:
@@ -238,13 +220,7 @@ class TerminalOracle:
                 typed += key
 
     def undone(self, said: Sequence[LogEntry]) -> None:
-        """Show what was undone with the next question.
-
-        Parameters
-        ----------
-        said : sequence of log entries
-            What was undone.
-        """
+        """Show what was undone with the next question."""
         told = [
             f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
             if isinstance(one, Answer)
@@ -254,13 +230,7 @@ class TerminalOracle:
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"
 
     def resolve(self, dispute: Dispute) -> Answer | None:
-        """Show contradicting answers; return the one to retract, or None for later.
-
-        Parameters
-        ----------
-        dispute : Dispute
-            The answers that contradict each other.
-        """
+        """Show contradicting answers; return the one to retract, or None for later."""
         ways = dispute.choices[: len(_CHOICES)]
         lines = [
             Text("These answers cannot all be right. Which one do you take back?", style="bold"),
@@ -282,7 +252,7 @@ class TerminalOracle:
         self._draw([*lines, Text(self._note, style="yellow"), keys], keep)
         self._note = ""
         while (key := self._keys.read()) != RESIZED and known is not None and key not in known:
-            if key.strip():  # an empty line says nothing
+            if key.strip():  # an empty line is no answer
                 told = Text(f"{clean(key)}: no such key", style="yellow")
                 self._draw([*lines, told, keys] if self._console.is_terminal else [told], keep=True)
         return key
@@ -412,7 +382,7 @@ def clean(value: object) -> str:
 
 
 def _read_groups(typed: str, rows: Sequence[int]) -> list[list[int]] | None:
-    """Rows of the groups that somebody typed as letters; None if that makes no sense."""
+    """Rows of the groups that were typed as letters; None if that makes no sense."""
     letters = _SET_LETTERS[: len(rows)]
     words = typed.split()
     flat = "".join(words)

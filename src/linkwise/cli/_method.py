@@ -28,7 +28,9 @@ _ELSEWHERE = {
 _OTHER_OPTIONS = {"n_clusters": "-k", "k": "-k", "random_state": "--seed", "seed": "--seed"}
 _NO_SETTINGS = ("n_clusters", "random_state", "callback", "engine", "checkpoint")
 _GPK_BASES = ("mpck", "pck", "cop", "hmrf")
-_BASES = ("kmeans", "single", "average", "complete", "ward", "spectral", "mixture")
+_BASES = (
+    "kmeans", "single", "partitional", "average", "complete", "ward", "spectral", "mixture",
+)  # fmt: skip
 
 
 def find_algorithm(name: str | None) -> Method:
@@ -147,4 +149,9 @@ def _base(name: str, method: Method, k: Clusters, seed: int) -> BaseEstimator:
         return KMeans(k, n_init=10)
     if name == "spectral":
         return SpectralClustering(k, affinity="nearest_neighbors")
+    if name == "partitional":
+        from linkwise.ensemble import PartitionalSingleLink
+
+        assert isinstance(k, int), "boosting has no range of k"
+        return PartitionalSingleLink(k)
     return GaussianMixture(k) if name == "mixture" else AgglomerativeClustering(k, linkage=name)

@@ -4,19 +4,18 @@
 """
 
 from ._cliques import Cliques, clique_pairs
-from ._closure import Closure, adjacency, most_wrong, number_nodes
+from ._closure import Closure, adjacency, most_wrong
 from ._coloring import color, color_closure
 from ._constraints import Constraints, as_constraints, one_tree
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
 from ._labels import label_codes, row_names
-from ._links import confidence_weight
+from ._links import confidence_weight, number_nodes
 from ._proofs import bound_groups
 from ._satisfaction import Satisfaction
-from ._subset import consistent_subset
 from ._tree import Tree, as_tree
-from ._triplets import consistent, irreducible
+from ._triplets import consistent, consistent_subset, irreducible
 
 __all__ = [
     "Cliques",

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from linkwise._types import Names, SampleIds
 
 from ._builder import KINDS, Kind, Parts, is_integer
-from ._closure import number_nodes
 from ._errors import ConstraintError, complain
-from ._links import Links, Rows
+from ._links import Links, Rows, number_nodes
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
@@ -71,7 +70,7 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
     """Refuse ids, and row numbers that are negative or too large; name all of them."""
     if given.has_ids:
         raise ConstraintError(
-            f"the constraints speak of ids ({given.rows[0]!r}, ...) but the rows have none; "
+            f"the constraints use ids ({given.rows[0]!r}, ...) but the rows have none; "
             "{give_ids}",
             topic="ids",
         )
@@ -100,7 +99,7 @@ def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Ro
     """Row number of each internal node, -1 where no row has its id."""
     names = given._names(nodes)
     if names and is_integer(names[0]) != is_integer(next(iter(row_of), names[0])):
-        # A file may have given as text what the data has as numbers, or the other way round.
+        # Ids may be text in the file and numbers in the data, or the reverse.
         row_of, names = {str(k): row for k, row in row_of.items()}, [str(k) for k in names]
     return np.array([row_of.get(name, -1) for name in names], dtype=np.int64)
 

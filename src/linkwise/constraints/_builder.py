@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._errors import InputError
+from linkwise.tables import MAX_LISTED
 
 from ._cliques import Cliques
 from ._errors import complain
@@ -32,9 +33,8 @@ LinksLike = Iterable[Iterable[Hashable]] | NDArray  # rows (i, j), (i, j, weight
 # An integer as Python would print it: "007" and "+7" are ids, not row numbers.
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _ROW_NUMBERS = re.compile(r"(?:(?:0|[1-9][0-9]{0,17}),)*+(?:0|[1-9][0-9]{0,17})")
-_EXACT = 2**53  # integers up to here survive a float64
-_LARGEST = 2**63 - 1
-_MOST_PLACES = 1000
+_EXACT = 2**53  # larger integers are rounded in float64
+_LARGEST = 2**63 - 1  # of int64
 
 
 @dataclass
@@ -278,7 +278,7 @@ class Builder:
         ]
 
     def _groups(self) -> tuple[Cliques, list[Links]]:
-        """Apart groups as cliques, and the must-links of those that belong together."""
+        """Apart groups as cliques, and the must-links of the other groups."""
         table: dict[tuple[int, Kind, Hashable], int] = {}
         if not self._memberships:
             return Cliques.none(), []
@@ -334,7 +334,7 @@ class _Sightings:
 
     def add(self, count: int, value: object, source: int, line: int) -> None:
         self.count += count
-        if len(self.places) < _MOST_PLACES:
+        if len(self.places) < MAX_LISTED:
             self.places.append((value, source, line))
 
 

@@ -16,7 +16,7 @@ from ._links import Rows
 class Cliques:
     """Groups of rows that must all be apart from each other.
 
-    Members of a group stand in ascending order, none twice, at least two per group.
+    Members of a group are in ascending order without repetitions; a group has at least two.
     """
 
     starts: Rows  # members of group g are ``members[starts[g]:starts[g + 1]]``
@@ -117,6 +117,10 @@ class Cliques:
     def member_keys(self) -> list[bytes]:
         """One value per group, equal for groups of the same members."""
         return [self.members[a:b].tobytes() for a, b in pairwise(self.starts.tolist())]
+
+    def weight_of_members(self) -> dict[bytes, float]:
+        """Weight of each group by its members."""
+        return dict(zip(self.member_keys(), self.weight.tolist(), strict=True))
 
     def merged(self) -> Cliques:
         """Each group once, where it first stood, with the largest weight it was given."""

@@ -14,25 +14,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from ._cliques import Cliques, clique_pairs
 from ._errors import ConstraintError
-from ._links import Rows
+from ._links import Rows, number_nodes
+from ._triplets import entails
+from ._triplets import redundant as redundant_triplets
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
 
 
-_COMPARED = 5_000_000  # pairs of apart groups up to which those in two groups are found
+_COMPARED = 5_000_000  # pairs of apart groups that are written out to find repeated ones: 80 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
     """Everything that follows from must-links and cannot-links, held as components.
 
-    Rows that must be together form a component; a row that only has cannot-links is a component
-    of its own. Two components are cannot-linked when any of their rows are.
+    Rows that must be together form a component; so does each row without must-links. Two components
+    are cannot-linked when any of their rows are.
 
     Attributes
     ----------
@@ -47,7 +49,7 @@ class Closure:
     weight : ndarray of shape (n_pairs,)
         Largest weight among the given cannot-links between the two components.
     witness : ndarray of shape (n_pairs,)
-        Position of a given cannot-link that says so.
+        Position of the heaviest given cannot-link between the two components.
     clashes : ndarray of int
         Positions of the given cannot-links that lie inside one component: contradictions.
     apart_starts, apart : ndarrays of int
@@ -207,6 +209,26 @@ class Closure:
         mine, theirs = (groups[starts[c] : starts[c + 1]] for c in (a, b))
         return "cannot" if np.intersect1d(mine, theirs).size else None
 
+    def entails(self, a: Hashable, b: Hashable, c: Hashable) -> bool:
+        """Whether ab|c follows from the relative constraints: every tree that meets them has it.
+
+        Parameters
+        ----------
+        a, b, c : hashable
+            Row numbers or ids.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> closure = Constraints(relative=[("a", "b", "c"), ("c", "d", "a")]).closure()
+        >>> closure.entails("a", "b", "d"), closure.entails("a", "c", "d")
+        (True, False)
+        """
+        ends = [self._given._code(row) for row in (a, b, c)]
+        if len(set(ends)) < 3 or None in ends:
+            return False
+        return entails(self._given._relative.ends, np.array(ends, dtype=np.int64))
+
     def _apart(self, a: int, b: int) -> int | None:
         """Position in `cannot_link` of two components; None if they are not cannot-linked."""
         key = min(a, b) * self.n_components + max(a, b)
@@ -313,11 +335,6 @@ class Closure:
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
 
-    def _repr_html_(self) -> str:
-        from ._display import closure_html
-
-        return closure_html(self)
-
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)
         state = f", {n_clashes} contradictions" if n_clashes else ""
@@ -325,27 +342,6 @@ class Closure:
             f"Closure({len(self.nodes)} rows in {self.n_components} components, "
             f"{len(self.cannot_link)} pairs of components apart{state})"
         )
-
-
-def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
-    """The distinct rows in `ends`, ascending, and `ends` as positions among them.
-
-    Positions may be the arrays that were given.
-    """
-    parts = [part.reshape(-1) for part in ends]
-    flat = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
-    if not len(flat):
-        return np.zeros(0, np.int64), list(ends)
-    low, high = int(flat.min()), int(flat.max())
-    if high - low <= 16 * len(flat):  # a table is far faster than sorting
-        seen = np.zeros(high - low + 1, dtype=bool)
-        seen[flat - low if low else flat] = True
-        if low == 0 and seen.all():  # rows are their own numbers
-            return np.arange(high + 1), list(ends)
-        place = np.cumsum(seen) - 1
-        return np.flatnonzero(seen) + low, [place[part - low] for part in ends]
-    nodes = np.unique(flat)
-    return nodes, [np.searchsorted(nodes, part) for part in ends]
 
 
 def adjacency(pairs: Rows, n_nodes: int) -> csr_array:
@@ -404,11 +400,11 @@ def _components(pairs: Rows, n_nodes: int) -> Rows:
 
 
 def most_wrong(known: Constraints) -> float:
-    """The largest plausible share (5 %) of wrong links, by links alone; 1 if they do not tell.
+    """Upper 95 % confidence limit of the share of wrong links; 1 if no links confirm each other.
 
     A link that follows from two others or more would contradict them if one of these, or it, were
     wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
-    share of 1.5 / n are hardly wrong. (At least three links take part each time; since they share
+    share of 1.5 / n is implausible. (At least three links take part each time; since they share
     some, only two are counted.)
     """
     closure = known.closure()
@@ -417,3 +413,25 @@ def most_wrong(known: Constraints) -> float:
     if not closure.consistent or n_confirmed <= 0:
         return 1.0
     return min(1.0, 1.5 / n_confirmed)
+
+
+def redundant(closure: Closure) -> Constraints:
+    """Constraints that follow from the others.
+
+    Must-links beyond a spanning forest, cannot-links between the same two components, and triplets
+    that are entailed.
+    """
+    given = closure._given
+    must, n_nodes = given._must, len(closure.nodes)
+    needed = np.zeros(len(must), dtype=bool)
+    if len(must):
+        # Older SciPy (1.15, for one) refuses 64-bit indices here.
+        ends = np.searchsorted(closure.nodes, must.ends).astype(np.int32)
+        number = np.arange(1.0, len(must) + 1)  # earlier links are preferred
+        graph = coo_array((number, tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
+        needed[minimum_spanning_tree(graph).data.astype(np.int64) - 1] = True
+    spare = np.ones(given.n_cannot_link, dtype=bool)
+    spare[closure.witness] = False
+    spare[closure.clashes] = False  # these contradict; they do not follow
+    relative = given._relative.take(redundant_triplets(given._relative.ends))
+    return given._like(must.take(~needed), given._cannot.take(spare), relative)

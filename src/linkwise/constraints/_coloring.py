@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import time
 from dataclasses import dataclass
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -23,12 +24,9 @@ from ._closure import Closure, adjacency
 from ._links import Rows
 
 Status = Literal["feasible", "too small", "infeasible", "undecided"]
-# Programs with more coefficients are not solved in reasonable time.
-_MOST_COEFFICIENTS = 5_000_000
-_MOST_PAIRS = 20_000_000  # pairs of apart groups that are written out
-_CLIQUE_SEEDS = 32
-_CLIQUE_SECONDS = 1.0
-_TABU_STEPS = 500  # per vertex
+_MOST_COEFFICIENTS = 5_000_000  # HiGHS needs minutes to presolve a larger program
+_MOST_PAIRS = 20_000_000  # pairs of apart groups that are written out: 320 MB
+_CLIQUE_SECONDS = 1.0  # cliques are grown from the vertices of highest degree for this long
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def greedy_clique(pairs: Rows, n_vertices: int) -> Rows:
     degree = np.diff(graph.indptr)
     best: Rows = np.zeros(0, dtype=np.int64)
     deadline = time.monotonic() + _CLIQUE_SECONDS
-    for seed in np.argsort(-degree, kind="stable")[:_CLIQUE_SEEDS].tolist():
+    for seed in np.argsort(-degree, kind="stable").tolist():
         if degree[seed] < len(best) or (len(best) and time.monotonic() > deadline):
             break
         clique = _grow_clique(graph, degree, seed)
@@ -300,10 +298,10 @@ def _tabu(graph: csr_array, k: int, start: Rows, deadline: float) -> Rows | None
     conflicts = cost[every, colors]
     until = np.zeros((n_vertices, k), dtype=np.int64)
     total = best = int(conflicts.sum()) // 2
-    for step in range(1, _TABU_STEPS * n_vertices):
+    for step in count(1):
         if not total:
             return colors
-        if step % 256 == 0 and time.monotonic() > deadline:
+        if step % 256 == 0 and time.monotonic() > deadline:  # a look at the clock costs a step
             return None
         bad = np.flatnonzero(conflicts)
         change = cost[bad] - conflicts[bad, None]
@@ -324,11 +322,11 @@ def _tabu(graph: csr_array, k: int, start: Rows, deadline: float) -> Rows | None
         conflicts[vertex] = cost[vertex, new]
         total += smallest
         best = min(best, total)
-    return None
+    raise AssertionError("the loop ends by a return")
 
 
 def _exhaust(graph: csr_array, k: int, deadline: float) -> Coloring:
-    """Exact answer from HiGHS: x[v, c] = 1 when v has color c, a clique colored beforehand."""
+    """Exact answer from HiGHS: x[v, c] = 1 if v has color c; the colors of a clique are fixed."""
     nothing = np.zeros(0, dtype=np.int64)
     n_vertices = graph.shape[0]
     i, j = graph.nonzero()

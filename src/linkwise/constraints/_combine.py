@@ -47,9 +47,9 @@ def difference(one: Constraints, other: Constraints) -> Constraints:
     _, recode = _common_ids(one, other)
     keep = []
     for kind in KINDS:
-        mine, theirs = one._links(kind), other._links(kind)
-        theirs = theirs.with_ends(recode(theirs.ends))  # codes may sort the other way round
-        keep.append(~is_member(mine, theirs.ends))
+        links, theirs = one._links(kind), other._links(kind)
+        theirs = theirs.with_ends(recode(theirs.ends))  # the order of codes may differ
+        keep.append(~is_member(links, theirs.ends))
     known = set(other._apart.with_members(recode(other._apart.members)).member_keys())
     keep.append(np.array([key not in known for key in one._apart.member_keys()], dtype=bool))
     return one._where(*keep)
@@ -70,10 +70,8 @@ def equal(one: Constraints, other: Constraints) -> bool:
         b = theirs.with_ends(recode(theirs.ends)).sorted()
         if not (np.array_equal(a.ends, b.ends) and np.array_equal(a.weight, b.weight)):
             return False
-    mine, theirs_apart = one._apart, other._apart.with_members(recode(other._apart.members))
-    return dict(zip(mine.member_keys(), mine.weight.tolist(), strict=True)) == dict(
-        zip(theirs_apart.member_keys(), theirs_apart.weight.tolist(), strict=True)
-    )
+    groups = other._apart.with_members(recode(other._apart.members))
+    return one._apart.weight_of_members() == groups.weight_of_members()
 
 
 def as_pairs(one: Constraints, limit: int) -> Constraints:

@@ -17,7 +17,6 @@ from . import (
     _binding,
     _combine,
     _diagnosis,
-    _display,
     _files,
     _measure,
     _proofs,
@@ -27,10 +26,10 @@ from . import (
 from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
 from ._cliques import Cliques
-from ._closure import Closure, close, number_nodes
+from ._closure import Closure, close
 from ._errors import ConstraintError
 from ._labels import add_labels, row_names
-from ._links import Links, Rows, Source
+from ._links import Links, Rows, Source, number_nodes
 from ._store import ConstraintStore
 from ._tree import Tree, TreeLike
 from ._triplets import build_tree
@@ -220,7 +219,7 @@ class Constraints(ConstraintStore):
     def from_tree(
         cls,
         tree: TreeLike,
-        how: Literal["minimal", "sample"] = "minimal",
+        how: Literal["minimal", "sample", "all"] = "minimal",
         n: int | None = None,
         *,
         random_state: Seed = None,
@@ -232,9 +231,10 @@ class Constraints(ConstraintStore):
         tree : Tree, Newick text, path to it, nested lists, taxonomy or linkage matrix
             The hierarchy; see the constructors of `Tree`. Class labels are the tree of two levels
             that `Tree.from_labels` makes.
-        how : {"minimal", "sample"}
+        how : {"minimal", "sample", "all"}
             The triplets that determine the tree (n - 2 for a binary one, O(n) if nodes have a
-            bounded number of children), or `n` random triplets that the tree induces.
+            bounded number of children), `n` random triplets that the tree induces, or all of them
+            (one for every three leaves of a binary tree).
         n : int, default=None
             Number of triplets to draw with ``how="sample"``.
         random_state : int, RandomState instance or None, default=None
@@ -483,8 +483,8 @@ class Constraints(ConstraintStore):
     def flip(self, share: float, *, random_state: Seed = None) -> Constraints:
         """Make a share of the constraints wrong, to see what noise does.
 
-        Must-links become cannot-links and the other way round; in ab|c, c changes places with
-        a or b. The number is rounded to the nearest integer.
+        Must-links become cannot-links and the reverse; in ab|c, c is exchanged with a or b. The
+        number is rounded to the nearest integer.
 
         Parameters
         ----------
@@ -529,7 +529,7 @@ class Constraints(ConstraintStore):
     # ---------------------------------------------------------------- analysis
 
     def closure(self) -> Closure:
-        """What follows from the must- and cannot-links, held as components.
+        """Components of the must-links and the cannot-links between them.
 
         Linear in the number of links. See `Closure`.
         """
@@ -678,16 +678,11 @@ class Constraints(ConstraintStore):
         """
         return _measure.coherence(self, X, sample_ids, max_pairs, random_state)
 
-    # ---------------------------------------------------------------- display
-
     def __repr__(self) -> str:
         kinds = ("must_link", self.n_must_link), ("cannot_link", self.n_cannot_link)
         more = ("relative", self.n_relative), ("apart", self.n_apart)
         shown = [f"{name}={n}" for name, n in (*kinds, *more) if n]
         return f"Constraints({', '.join(shown)})"
-
-    def _repr_html_(self) -> str:
-        return _display.constraints_html(self)
 
 
 def _unpickle(parts: Parts) -> Constraints:

@@ -15,9 +15,9 @@ import numpy as np
 from linkwise._errors import as_field
 from linkwise._types import JsonDict
 
-from ._closure import Closure
+from ._closure import Closure, redundant
 from ._coloring import Status
-from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places, shorten
+from ._display import chain, diagnosis_text, explain_count, places, shorten
 from ._errors import ConstraintError
 from ._links import Rows, Source
 
@@ -206,7 +206,7 @@ class Diagnosis:
     clusters : ClusterCount
         How many clusters are needed, and whether `n_clusters` will do.
     redundant : Constraints
-        Pairwise constraints that follow from the others.
+        Constraints that follow from the others; found when first asked for.
     n_rows : int or None
         Number of rows of the data, when known.
     n_touched : int
@@ -238,12 +238,17 @@ class Diagnosis:
     n_contradictions: int
     suspects: tuple[tuple[Given, int], ...]
     clusters: ClusterCount
-    redundant: Constraints
     n_rows: int | None
     n_touched: int
     component_sizes: tuple[int, ...]
     n_entailed_must_link: int
     n_entailed_cannot_link: int
+    _closure: Closure = field(repr=False, compare=False)
+
+    @cached_property
+    def redundant(self) -> Constraints:
+        """Constraints that follow from the others."""
+        return redundant(self._closure)
 
     @property
     def consistent(self) -> bool:
@@ -304,16 +309,13 @@ class Diagnosis:
     def __str__(self) -> str:
         return diagnosis_text(self)
 
-    def _repr_html_(self) -> str:
-        return diagnosis_html(self)
-
 
 def plain(value: Hashable) -> Hashable:
     """An id as a value that JSON can hold."""
     return value if isinstance(value, (int, float, str)) else str(value)
 
 
-LONG_PROOF = 1000
+LONG_PROOF = 1000  # links; longer proofs are shortened, nobody reads them link by link
 
 
 def _contradiction_dict(contradiction: Contradiction) -> JsonDict:

@@ -1,4 +1,4 @@
-"""What constraints and their diagnosis look like: words for people, HTML for notebooks."""
+"""Constraints and their diagnosis in words, and tables in HTML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from linkwise._errors import Wording, in_python
 from ._builder import KINDS
 
 if TYPE_CHECKING:
-    from ._closure import Closure
     from ._constraints import Constraints
     from ._diagnosis import ClusterCount, Diagnosis
-    from ._tree import Nested
-
-_MAX_ROWS = 10
-_MAX_LEAVES = 200
 
 
 # -------------------------------------------------------------------- words
@@ -98,7 +93,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def kinds(given: Constraints | Diagnosis) -> list[str]:
-    """How many constraints of each kind there are, those of which there are any."""
+    """Number of constraints of each kind that occurs."""
     numbers = [
         (given.n_must_link, "must-link"),
         (given.n_cannot_link, "cannot-link"),
@@ -127,7 +122,7 @@ def diagnosis_lines(diagnosis: Diagnosis, wording: Wording = in_python) -> list[
     )
     spare = diagnosis.redundant.n_constraints
     if spare:
-        lines.append(f"{count(spare, 'pairwise constraint')} would follow from the others")
+        lines.append(f"{count(spare, 'constraint')} would follow from the others")
     least = diagnosis.clusters.least
     lines.append(f"at least {count(least, 'cluster')} {'is' if least == 1 else 'are'} needed")
     if diagnosis.clusters.status is not None:
@@ -175,65 +170,3 @@ def table_html(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def constraints_html(given: Constraints) -> str:
-    """Numbers of constraints, and the first few of them."""
-    title = f"<b>Constraints</b>: {escape(_and(kinds(given)) or 'none')}"
-    rows = [
-        (link.kind, ", ".join(map(str, link.rows)), f"{link.weight:g}", link.where)
-        for link in given._first(_MAX_ROWS)
-    ]
-    if not rows:
-        return f"<div>{title}</div>"
-    more = given.n_constraints - len(rows)
-    tail = f"<div>... and {more:,} more</div>" if more else ""
-    return f"<div>{title}{table_html(('link', 'rows', 'weight', 'where'), rows)}{tail}</div>"
-
-
-def closure_html(closure: Closure) -> str:
-    """Components that must be together, the largest first."""
-    groups = sorted(closure.components, key=len, reverse=True)
-    several = [group for group in groups if len(group) > 1]
-    title = (
-        f"<b>Closure</b>: {len(several):,} groups that must be together, "
-        f"{len(closure.cannot_link):,} pairs of groups apart"
-    )
-    if not closure.consistent:
-        title += " <span style='color:#b00020'>(contradictory)</span>"
-    rows = [(str(len(group)), _first_of(group)) for group in several[:_MAX_ROWS]]
-    more = len(several) - len(rows)
-    tail = f"<div>... and {more:,} more</div>" if more else ""
-    return f"<div>{title}{table_html(('rows', 'which'), rows) if rows else ''}{tail}</div>"
-
-
-def _first_of(group: Sequence[Hashable]) -> str:
-    return ", ".join(map(str, group[:_MAX_ROWS])) + ", ..." * (len(group) > _MAX_ROWS)
-
-
-def tree_html(nested: Nested, n_leaves: int) -> str:
-    """A hierarchy as nested lists that open and close."""
-    title = f"<b>Tree</b> of {n_leaves:,} leaves"
-    if n_leaves > _MAX_LEAVES:
-        return f"<div>{title} (more than {_MAX_LEAVES} are not drawn; see to_newick)</div>"
-    return f"<div>{title}<ul>{_tree_items(nested)}</ul></div>"
-
-
-def _tree_items(nested: Nested) -> str:
-    if not isinstance(nested, list):
-        return f"<li>{escape(str(nested))}</li>"
-    inner = "".join(_tree_items(child) for child in nested)
-    title = f"<summary>{_n_leaves(nested)} leaves</summary>"
-    return f"<li><details open>{title}<ul>{inner}</ul></details></li>"
-
-
-def _n_leaves(nested: Nested) -> int:
-    return sum(map(_n_leaves, nested)) if isinstance(nested, list) else 1
-
-
-def diagnosis_html(diagnosis: Diagnosis) -> str:
-    """The diagnosis as a heading and lists."""
-    facts = "".join(f"<li>{escape(line)}</li>" for line in diagnosis_lines(diagnosis))
-    wrong = "".join(f"<li>{escape(line)}</li>" for line in contradiction_lines(diagnosis))
-    wrong = f"<ul style='color:#b00020'>{wrong}</ul>" if wrong else ""
-    return f"<div><b>{escape(verdict(diagnosis))}</b>{wrong}<ul>{facts}</ul></div>"

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from linkwise._errors import InputError, fill, in_python
 from linkwise.tables import MAX_LISTED
 
-_MAX_ALIKE = 3  # problems shown that have the same reason
+_MAX_ALIKE = 3  # problems shown with one reason: enough to see what the lines have in common
 
 
 class ConstraintError(InputError):
@@ -18,7 +18,7 @@ class ConstraintError(InputError):
     Parameters
     ----------
     message : str
-        What is wrong, and what to do; parameters may stand in braces, see `Worded`.
+        What is wrong, and what to do; names of parameters in braces, see `Worded`.
     problems : sequence of str
         As the attribute; the message alone if not given.
     topic : str, default=None
@@ -56,7 +56,7 @@ class ConstraintError(InputError):
 
 
 def _first_of_each(problems: Sequence[str]) -> list[str]:
-    """The problems to show: of those that say the same of many lines, the first few."""
+    """The problems to show: of those with the same reason, the first few."""
     times: Counter[str] = Counter()
     found = []
     for problem in problems:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from ._constraints import Constraints
 
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 65_536  # some 10 MB of cells; larger blocks are no faster
 # What columns may be called. The first name of each is the one we write.
 _NAMES: dict[str, tuple[str, ...]] = {
     "i": ("i", "id1", "id_1", "row1", "row_1", "first", "left", "source"),
@@ -113,7 +113,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     missing = [name for name in ("i", "j") if name not in role]
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
-            f"{where}: the columns {quoted(names)} do not say what is linked; "
+            f"{where}: the columns {quoted(names)} do not define links; "
             f"{_EXPECTED_COLUMNS}, or name them with {{name_columns}}",
             topic="files",
         )
@@ -422,7 +422,7 @@ def _read_csv(
     n_rows, number = 0, n_before + skip
     for block in chain([lines[skip:]], blocks):
         if any('"' in line for line in block):
-            # A quoted cell may span lines and blocks: from here on line by line.
+            # A quoted cell may span lines and blocks, so that the rest is read line by line.
             rest = chain(block, chain.from_iterable(blocks))
             n_rows += _read_quoted(rest, number, delimiter, reader)
             break
@@ -437,7 +437,7 @@ def _from_first_text(blocks: Iterator[list[str]]) -> tuple[list[str], int]:
     n_before = 0
     for block in blocks:
         for place, line in enumerate(block):
-            # Spreadsheets may say in a line of its own which separator they use.
+            # Spreadsheets may write a first line "sep=;".
             if line.strip() and not re.fullmatch(r"sep=.", line.strip(), re.IGNORECASE):
                 return block[place:], n_before + place
         n_before += len(block)

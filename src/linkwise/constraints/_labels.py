@@ -17,7 +17,7 @@ from ._builder import (
 from ._errors import ConstraintError
 from ._links import Rows
 
-_MAX_CLASSES = 10_000
+_MAX_CLASSES = 10_000  # every two classes get a cannot-link: 50 million links
 
 
 def add_labels(builder: Builder, labels: LabelsLike, ids: Sequence[Hashable] | None = None) -> None:

@@ -11,9 +11,31 @@ from numpy.typing import ArrayLike, NDArray
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 USUAL_CONFIDENCE = 0.85  # of a link of weight 1: the share of right answers of annotators
-_SUREST = 0.999  # keeps the log odds of a confidence of 1 finite
+_SUREST = 0.999  # caps log odds at 4 times the usual ones: nobody is right more often
+
+
+def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
+    """The distinct rows in `ends`, ascending, and `ends` as positions among them.
+
+    Positions may be the arrays that were given.
+    """
+    parts = [part.reshape(-1) for part in ends]
+    flat = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+    if not len(flat):
+        return np.zeros(0, np.int64), list(ends)
+    low, high = int(flat.min()), int(flat.max())
+    if high - low <= 16 * len(flat):  # a table is far faster than sorting
+        seen = np.zeros(high - low + 1, dtype=bool)
+        seen[flat - low if low else flat] = True
+        if low == 0 and seen.all():  # rows are their own numbers
+            return np.arange(high + 1), list(ends)
+        place = np.cumsum(seen) - 1
+        return np.flatnonzero(seen) + low, [place[part - low] for part in ends]
+    nodes = np.unique(flat)
+    return nodes, [np.searchsorted(nodes, part) for part in ends]
 
 
 class Source(NamedTuple):
@@ -33,8 +55,8 @@ class Source(NamedTuple):
 class Links:
     """Constraints of one kind: pairs (i, j), or triplets (a, b, c) read as ab|c.
 
-    The two ends that may be swapped stand in ascending order, so that equal constraints are
-    equal rows.
+    The two ends that may be swapped are in ascending order, so that equal constraints are equal
+    rows.
     """
 
     ends: Rows  # row numbers, or positions in the table of ids
@@ -59,7 +81,7 @@ class Links:
         *,
         arity: int = 2,
     ) -> Links:
-        """Build links from ends in any order; scalars stand for all links."""
+        """Build links from ends in any order; a scalar is the value of all links."""
         ends = np.array(ends, dtype=np.int64).reshape(-1, arity)
         ends[:, :2].sort(axis=1)
         shape = len(ends)

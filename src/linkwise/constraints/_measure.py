@@ -1,4 +1,4 @@
-"""What a set of constraints is worth: informativeness and coherence.
+"""Informativeness and coherence of a set of constraints.
 
 References
 ----------
@@ -17,16 +17,13 @@ from sklearn.utils import check_array, check_random_state
 
 from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, Seed, is_sparse
 
-from ._closure import number_nodes
 from ._labels import row_names
 from ._links import Rows
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
 
-_BLOCK = 65_536
-_GRAM_ROWS = 2000
-_CELLS = 4_000_000
+_CELLS = 4_000_000  # numbers of a block of differences: 32 MB
 
 
 def informativeness(
@@ -55,9 +52,9 @@ def coherence(
         chosen = np.arange(n_pairs)
     else:
         chosen = check_random_state(random_state).randint(n_pairs, size=max_pairs)
-    coherent = 0
-    for start in range(0, len(chosen), _BLOCK):
-        m, c = np.divmod(chosen[start : start + _BLOCK], n_cannot)
+    coherent, size = 0, max(1, _CELLS // X.shape[1])
+    for start in range(0, len(chosen), size):
+        m, c = np.divmod(chosen[start : start + size], n_cannot)
         must, cannot = rows._must.ends[m], rows._cannot.ends[c]
         lengths, on_cannot, on_must = _products(X, must, cannot)
         at_odds = _overlap(lengths[0], on_cannot) | _overlap(lengths[1], on_must)
@@ -66,48 +63,21 @@ def coherence(
 
 
 def _products(X: Matrix, must: Rows, cannot: Rows) -> tuple[NDArray, NDArray, NDArray]:
-    """Squared lengths of cannot- and must-links, and where the other's ends project on each.
-
-    With segments (p, q) and (o, e): (p - o).(e - o) and the like, from the inner products of the
-    rows involved. Those are few, so that neither many features nor sparse data cost much.
-    """
-    nodes, (must, cannot) = number_nodes(must, cannot)
-    touched = X[nodes]
-    if not is_sparse(touched):
-        touched = touched - touched.mean(axis=0)  # keeps products small; projections stay
-    (p, q), (o, e) = must.T, cannot.T
-    if len(nodes) <= _GRAM_ROWS:
-        gram = touched @ touched.T
-        gram = gram.toarray() if is_sparse(gram) else gram
-
-        def inner(a: Rows, b: Rows) -> NDArray:
-            return gram[a, b]
-    else:
-
-        def inner(a: Rows, b: Rows) -> NDArray:
-            return _rowwise(touched, a, b)
-
-    po, pe, qo, qe = inner(p, o), inner(p, e), inner(q, o), inner(q, e)
-    pp, qq, oo, ee, pq, oe = (
-        inner(a, b) for a, b in ((p, p), (q, q), (o, o), (e, e), (p, q), (o, e))
-    )
-    on_cannot = np.stack([pe - po - oe + oo, qe - qo - oe + oo])
-    on_must = np.stack([qo - po - pq + pp, qe - pe - pq + pp])
-    lengths = np.stack([ee - 2 * oe + oo, qq - 2 * pq + pp])
+    """Squared lengths of cannot- and must-links, and where the other's ends project on each."""
+    p, q = (X[ends] for ends in must.T)
+    o, e = (X[ends] for ends in cannot.T)
+    u, v = q - p, e - o
+    lengths = np.stack([_rowwise(v, v), _rowwise(u, u)])
+    on_cannot = np.stack([_rowwise(p - o, v), _rowwise(q - o, v)])
+    on_must = np.stack([_rowwise(o - p, u), _rowwise(e - p, u)])
     return lengths, on_cannot, on_must
 
 
-def _rowwise(X: Matrix, a: Rows, b: Rows) -> NDArray:
-    """Inner products of rows a[t] and b[t], some at a time."""
-    size = max(1, _CELLS // X.shape[1])
-    parts = []
-    for start in range(0, len(a), size):
-        left, right = X[a[start : start + size]], X[b[start : start + size]]
-        if is_sparse(left):
-            parts.append(np.asarray(left.multiply(right).sum(axis=1)).ravel())
-        else:
-            parts.append(np.einsum("ij,ij->i", left, right))
-    return np.concatenate(parts)
+def _rowwise(a: Matrix, b: Matrix) -> NDArray:
+    """Inner product of each row of a with the same row of b."""
+    if is_sparse(a):
+        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", a, b)
 
 
 def _overlap(length: NDArray, ends: NDArray) -> NDArray[np.bool_]:

@@ -18,17 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import (
-    breadth_first_order,
-    connected_components,
-    minimum_spanning_tree,
-)
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from linkwise._errors import InputError
 
-from ._closure import Closure, number_nodes
+from ._closure import Closure
 from ._coloring import color_closure, largest_clique
-from ._links import Rows
+from ._links import Rows, number_nodes
 from ._triplets import build_tree, consistent, irreducible
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ if TYPE_CHECKING:
 
 from ._diagnosis import LONG_PROOF, ClusterCount, Contradiction, Diagnosis, Given
 
-_MOST_MEMBERS = 20  # must-linked rows of one apart group between which chains are compared
+_MOST_MEMBERS = 20  # must-linked rows of one apart group: 190 searches for the shortest chain
 
 
 def diagnose(
@@ -52,7 +48,7 @@ def diagnose(
         _check_count(n_clusters, n_rows)
     if n_rows is not None and given.n_touched > n_rows:
         raise ValueError(
-            f"the constraints speak of {given.n_touched:,} different rows, but n_rows={n_rows:,}"
+            f"the constraints name {given.n_touched:,} different rows, but n_rows={n_rows:,}"
         )
     closure = given.closure()
     prover = _Prover(given, closure)
@@ -74,12 +70,12 @@ def diagnose(
         n_contradictions=n_pairs + len(relative) + len(mixed.clashes),
         suspects=_suspects(found),
         clusters=_count_clusters(closure, n_clusters, n_rows, time_limit),
-        redundant=_redundant(given, closure),
         n_rows=n_rows,
         n_touched=given.n_touched,
         component_sizes=tuple(sizes.tolist()),
         n_entailed_must_link=closure.n_must_link,
         n_entailed_cannot_link=closure.n_cannot_link,
+        _closure=closure,
     )
 
 
@@ -202,7 +198,7 @@ def bound_groups(given: Constraints) -> tuple[Rows, Rows]:
 
 
 class _Horn:
-    """Pairs and relative constraints together: what partitions must do, step by step.
+    """Pairs and relative constraints together: what follows for partitions, step by step.
 
     A partition keeps ab|c when c is with both of a, b or with neither (Definition 4.2). So once
     c must be with one of them, all three must be together, which may bind more rows, and so on.
@@ -332,19 +328,3 @@ def _groups(closure: Closure, chosen: Rows) -> tuple[tuple[Hashable, ...], ...]:
     for component, name in zip(closure.component[mask].tolist(), names, strict=True):
         groups[component].append(name)
     return tuple(tuple(group) for group in groups.values())
-
-
-def _redundant(given: Constraints, closure: Closure) -> Constraints:
-    """Pairs that follow from the others: beyond a spanning forest, or between the same two."""
-    must, n_nodes = given._must, len(closure.nodes)
-    needed = np.zeros(len(must), dtype=bool)
-    if len(must):
-        # Older SciPy (1.15, for one) refuses 64-bit indices here.
-        ends = np.searchsorted(closure.nodes, must.ends).astype(np.int32)
-        number = np.arange(1.0, len(must) + 1)  # earlier links are preferred
-        graph = coo_array((number, tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
-        needed[minimum_spanning_tree(graph).data.astype(np.int64) - 1] = True
-    spare = np.ones(given.n_cannot_link, dtype=bool)
-    spare[closure.witness] = False
-    spare[closure.clashes] = False  # these contradict; they do not follow
-    return given._like(must.take(~needed), given._cannot.take(spare))

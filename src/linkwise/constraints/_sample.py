@@ -7,7 +7,9 @@ and they imply every triplet of the tree (tested against all trees of up to six 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +27,9 @@ from ._tree import Tree, TreeLike, as_tree
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
+
+
+_MOST_TRIPLETS = 10_000_000  # 240 MB of row numbers
 
 
 def from_labels(
@@ -178,16 +183,18 @@ def from_tree(
 ) -> Constraints:
     """See `Constraints.from_tree`."""
     tree = as_tree(tree)
+    if how != "sample" and n is not None:
+        raise ValueError(f"how={how!r} gives a fixed set; n goes with how='sample'")
     if how == "minimal":
-        if n is not None:
-            raise ValueError("how='minimal' gives a fixed set; n goes with how='sample'")
         ends = _minimal(tree)
     elif how == "sample":
         if n is None or n < 0:
             raise ValueError(f"how='sample' needs the number of triplets n, not {n}")
         ends = _induced(tree, n, check_random_state(random_state))
+    elif how == "all":
+        ends = _all_induced(tree)
     else:
-        raise ValueError(f"how={how!r}: expected 'minimal' or 'sample'")
+        raise ValueError(f"how={how!r}: expected 'minimal', 'sample' or 'all'")
     return _named(cls, list(tree.leaves), {"relative": ends}, "tree")
 
 
@@ -229,6 +236,18 @@ def _induced(tree: Tree, n: int, rng: RandomState) -> Rows:
             "tree"
         )
     return found[:n]
+
+
+def _all_induced(tree: Tree) -> Rows:
+    """The triplet of every three leaves that the tree resolves."""
+    total = math.comb(tree.n_leaves, 3)
+    if total > _MOST_TRIPLETS:
+        raise ConstraintError(
+            f"{tree.n_leaves:,} leaves have {total:,} triplets, more than {_MOST_TRIPLETS:,}; "
+            "how='minimal' gives a few that imply all of them"
+        )
+    three = np.array(list(combinations(range(tree.n_leaves), 3)), dtype=np.int64)
+    return _turn(tree, three.reshape(-1, 3)) if len(three) else three.reshape(-1, 3)
 
 
 def _turn(tree: Tree, leaves: Rows) -> Rows:

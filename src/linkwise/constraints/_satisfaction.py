@@ -86,11 +86,6 @@ class Satisfaction:
         total = self.constraints.total_weight
         return self.satisfied.total_weight / total if total else 1.0
 
-    @property
-    def violated_weight(self) -> float:
-        """Weight of the constraints violated."""
-        return self.violated.total_weight
-
     def __bool__(self) -> bool:
         """Whether every constraint is satisfied."""
         return self.n_violated == 0

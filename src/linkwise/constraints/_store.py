@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from . import _diagnosis
 from ._builder import KINDS, Kind, Parts, is_integer
-from ._closure import Closure, number_nodes
-from ._links import Links, Rows, Source
+from ._closure import Closure
+from ._links import Links, Rows, Source, number_nodes
 
 if TYPE_CHECKING:
     from ._cliques import Cliques

@@ -7,6 +7,7 @@ O(log depth) numpy passes for any number of triplets.
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise._errors import InputError
 from linkwise._types import LabelsLike
 
 from ._builder import INTEGER
@@ -33,7 +35,7 @@ class Tree:
     """A rooted, unordered tree whose leaves carry ids.
 
     Nodes are numbered with the leaves first, every child before its parent and the root last.
-    Inner nodes with a single child say nothing about the leaves and are left out.
+    Inner nodes with a single child are left out.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ class Tree:
         Parameters
         ----------
         merges : array-like of shape (n - 1, 4) or (n - 1, 2)
-            Row t says which two nodes are merged into node n + t.
+            Row t holds the two nodes that are merged into node n + t.
         leaves : sequence of n hashables, default=None
             Ids of the leaves; row numbers if not given.
         """
@@ -284,11 +286,70 @@ class Tree:
 
     @cached_property
     def first_leaf(self) -> NDArray[np.int64]:
-        """The first leaf below each node, which stands for the node."""
+        """The first leaf below each node."""
         first = np.arange(len(self.parent))
         for node in range(self.n_leaves, len(self.parent)):
             first[node] = first[self.children[node][0]]
         return first
+
+    def cut(self, n_clusters: int) -> NDArray[np.int64]:
+        """Clusters of the leaves: the tree is cut from the root downwards, level by level.
+
+        Of nodes on one level, the one with the most leaves is split first. Where a node has more
+        children than clusters are left, the smallest ones stay together. The result satisfies every
+        triplet that the tree induces [1]_.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at most the number of leaves.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_leaves,)
+            Cluster of each leaf, in the order of `leaves`; numbered by their first leaf.
+
+        References
+        ----------
+        .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011, section
+           4.1.2.
+
+        Examples
+        --------
+        >>> from linkwise import Tree
+        >>> Tree.from_newick("(wren,(eel,trout),(bat,(cat,dog)));").cut(2).tolist()
+        [0, 0, 0, 1, 1, 1]
+        """
+        if not 1 <= n_clusters <= self.n_leaves:
+            raise InputError(
+                f"{{n_clusters={n_clusters}}} must be between 1 and the number of leaves, "
+                f"{self.n_leaves}"
+            )
+        size = np.ones(len(self.parent), dtype=np.int64)
+        size[self.n_leaves :] = 0
+        for node, up in enumerate(self.parent[:-1].tolist()):
+            size[up] += size[node]
+        root = len(self.parent) - 1
+        parts = [[root]]  # each part is some siblings with all that is below them
+        waiting = [(0, -int(size[root]), root)]  # nodes that can be split, by level and size
+        while len(parts) < n_clusters:
+            node = heapq.heappop(waiting)[-1]
+            parts.remove([node])
+            children = sorted(self.children[node], key=lambda child: (-size[child], child))
+            # Siblings may share a part: no triplet below their parent separates them from others.
+            n_alone = min(len(children), n_clusters - len(parts)) - 1
+            parts += [[child] for child in children[:n_alone]] + [children[n_alone:]]
+            for child in children[:n_alone] + (children[n_alone:] if len(parts[-1]) == 1 else []):
+                if child >= self.n_leaves:
+                    heapq.heappush(waiting, (int(self.depth[child]), -int(size[child]), child))
+        label = np.full(len(self.parent), -1)
+        for number, part in enumerate(parts):
+            label[part] = number
+        for node in range(root - 1, -1, -1):
+            if label[node] < 0:
+                label[node] = label[self.parent[node]]
+        first, place = np.unique(label[: self.n_leaves], return_index=True, return_inverse=True)[1:]
+        return np.argsort(np.argsort(first))[place]
 
     # ---------------------------------------------------------------- other forms
 
@@ -371,11 +432,6 @@ class Tree:
         inner = len(self.parent) - self.n_leaves
         return f"Tree({self.n_leaves} leaves, {inner} inner nodes)"
 
-    def _repr_html_(self) -> str:
-        from ._display import tree_html
-
-        return tree_html(self.to_nested(), self.n_leaves)
-
 
 def as_tree(tree: TreeLike) -> Tree:
     """Turn Newick text, a path to it, nested lists, a taxonomy or linkage matrix into a `Tree`."""
@@ -406,7 +462,7 @@ def as_tree(tree: TreeLike) -> Tree:
 def _ranks(
     table: Taxonomy, ids: Sequence[Hashable] | None
 ) -> tuple[list[list[Hashable]], list[Hashable]]:
-    """The columns of a taxonomy, None where a cell says nothing, and the leaves."""
+    """The columns of a taxonomy with None for empty cells, and the leaves."""
     if hasattr(table, "columns"):
         columns = [list(table[name]) for name in table.columns]
     elif isinstance(table, Mapping):
@@ -418,7 +474,7 @@ def _ranks(
         raise ConstraintError(
             f"a taxonomy needs columns of one length with at least one row, not {sorted(sizes)}"
         )
-    ranks = [[None if _says_nothing(cell) else cell for cell in column] for column in columns]
+    ranks = [[None if _is_empty(cell) else cell for cell in column] for column in columns]
     last = ranks[-1]
     if ids is None and None not in last and len(set(last)) == len(last):
         return ranks[:-1], list(last)
@@ -428,7 +484,7 @@ def _ranks(
     return ranks, leaves
 
 
-def _says_nothing(cell: object) -> bool:
+def _is_empty(cell: object) -> bool:
     return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
 
 

@@ -1,7 +1,8 @@
-"""Are relative constraints consistent? OneTree (Aho's algorithm), and proofs when they are not.
+"""Consistency of relative constraints: OneTree (Aho's algorithm), entailment, proofs, subsets.
 
-Entry points: `build_tree` builds a tree that induces every triplet ab|c, `irreducible` shrinks an
-inconsistent set until dropping any one of it makes the rest consistent.
+Entry points: `build_tree` builds a tree that induces every triplet ab|c; `entails` decides whether
+a triplet follows from others; `irreducible` shrinks an inconsistent set until dropping any one of
+it makes the rest consistent; `consistent_subset` chooses a consistent subset of great weight.
 
 References
 ----------
@@ -9,7 +10,9 @@ References
 .. [2] A. V. Aho, Y. Sagiv, T. G. Szymanski, J. D. Ullman. Inferring a tree from lowest common
    ancestors with an application to the optimization of relational expressions. SIAM J.
    Computing 10(3), 1981.
-.. [3] U. Junker. QuickXplain: preferred explanations and relaxations for over-constrained
+.. [3] D. Bryant, M. Steel. Extension operations on sets of leaf-labeled trees. Advances in Applied
+   Mathematics 16(4), 1995.
+.. [4] U. Junker. QuickXplain: preferred explanations and relaxations for over-constrained
    problems. AAAI 2004.
 """
 
@@ -21,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._closure import number_nodes
-from ._links import Rows
+from ._links import Floats, Mask, Rows, number_nodes
+from ._tree import Tree
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,69 @@ def consistent(triplets: Rows) -> bool:
     return not len(triplets) or build_tree(ends, len(items)).parent is not None
 
 
+def entails(triplets: Rows, triplet: Rows) -> bool:
+    """Whether every tree that induces `triplets` induces ab|c.
+
+    A tree that leaves a, b and c unresolved can be refined to ac|b. So ab|c follows if and only if
+    neither ac|b nor bc|a can be added [3]. No finite set of rules such as "ab|c and cd|a give ab|d"
+    is complete (section 4.2 of [1]).
+    """
+    a, b, c = triplet.tolist()
+    others = ((a, c, b), (b, c, a))
+    return not any(consistent(np.vstack([triplets, np.array([other])])) for other in others)
+
+
+def redundant(triplets: Rows, time_limit: float = 5.0) -> Mask:
+    """Triplets that the others entail; later ones are left out first.
+
+    Triplets that cannot be tested within the time limit count as needed.
+    """
+    deadline = time.monotonic() + time_limit
+    left = np.ones(len(triplets), dtype=bool)
+    if not consistent(triplets):  # from a contradiction everything follows
+        return ~left
+    for t in range(len(triplets) - 1, -1, -1):
+        if time.monotonic() > deadline:
+            break
+        left[t] = False
+        left[t] = not entails(triplets[left], triplets[t])
+    return ~left
+
+
+def consistent_subset(triplets: Rows, weight: Floats, time_limit: float = 5.0) -> Mask:
+    """Mark triplets that can all be met together, of a large total weight.
+
+    The largest such set is NP-hard to find (Maximum Triplet Consistency, section 6 of [1]). Here
+    triplets are added if they fit, the heaviest first. They are added in blocks, which are halved
+    where they do not fit: few tests are needed if few triplets are wrong. Seconds over the limit,
+    only the triplets that the tree happens to induce are added.
+    """
+    deadline = time.monotonic() + time_limit
+    chosen = np.zeros(0, dtype=np.int64)
+    blocks = [np.argsort(-weight, kind="stable")]
+    while blocks and time.monotonic() < deadline:
+        block = blocks.pop()
+        if consistent(triplets[np.concatenate([chosen, block])]):
+            chosen = np.concatenate([chosen, block])
+        elif len(block) > 1:
+            half = len(block) // 2
+            blocks += [block[half:], block[:half]]
+    kept = np.zeros(len(triplets), dtype=bool)
+    kept[chosen] = True
+    if blocks:
+        items, (ends,) = number_nodes(triplets)
+        built = build_tree(ends[kept], len(items))
+        assert built.parent is not None
+        kept |= Tree(built.parent, range(len(items))).displays(ends.tolist())
+    return kept
+
+
 def irreducible(
     candidates: Rows, consistent: Callable[[Rows], bool], time_limit: float = np.inf
 ) -> tuple[Rows, bool]:
     """A subset of inconsistent `candidates` that becomes consistent when any one is dropped.
 
-    QuickXplain: O(m log(n / m)) tests for a result of size m out of n. When time runs out, the
+    QuickXplain [4]: O(m log(n / m)) tests for a result of size m out of n. When time runs out, the
     set is inconsistent still, but perhaps not irreducible; the second value tells.
     """
     deadline = time.monotonic() + time_limit

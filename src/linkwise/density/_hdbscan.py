@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._types import SampleIds
+from linkwise._types import MatrixLike, SampleIds
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
@@ -39,9 +38,9 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     """HDBSCAN* with must-links and cannot-links; finds the number of clusters and noise.
 
     Rows are merged by mutual reachability distance. Must-linked rows are merged first; a merge
-    that would put cannot-linked rows together is refused, which cuts the hierarchy there. Of all
-    disjoint clusters in it, those that satisfy the greatest weight of links are chosen and, among
-    these, the most stable. Without links this is HDBSCAN*.
+    that would put cannot-linked rows together is refused, which cuts the hierarchy there. The
+    chosen disjoint clusters satisfy the greatest weight of links; among equal choices, the most
+    stable one is taken. Without links this is HDBSCAN*.
 
     No cluster violates a cannot-link, and no two clusters share must-linked rows; but rows may
     become noise (-1), and then a must-link counts as violated.
@@ -118,7 +117,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
+        X: MatrixLike,
         y: ArrayLike | None = None,
         *,
         constraints: Knowable = None,

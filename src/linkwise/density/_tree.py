@@ -99,8 +99,8 @@ def order_by_value(X: Floats, pairs: Constraints) -> Rows:
         for i, j in ends.tolist():
             links[i].append((kind, j))
             links[j].append((kind, i))
-    # Rows that are alike are told apart by the ranks of the rows they are linked to, until no
-    # more are.
+    # Equal rows are ordered by the ranks of the rows they are linked to, until this changes no
+    # rank.
     while links and n_distinct < rank.max() + 1 < len(X):
         n_distinct = int(rank.max()) + 1
         keys = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -15,14 +16,13 @@ from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
-_LEAST_WORK = 1_000_000  # cells per thread; below this a second thread costs more than it saves
+_LEAST_WORK = 1_000_000  # cells per stripe; below this a second thread costs more than it saves
+_STRIPES = 8  # at most: each has sums of its own, and with 8 on two cores an eighth is waited for
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
     """The libraries whose threads can be limited; to find them takes some milliseconds."""
-    import scipy.linalg.cython_blas  # noqa: F401  (compiled products use this one)
-
     return ThreadpoolController()
 
 
@@ -80,35 +80,48 @@ def _allowed_cores() -> int:
 
 
 class Threads:
-    """Runs a function over ranges of rows, on `n_jobs` threads (None: see `n_cores`) at most."""
+    """Runs a function over stripes of rows, on `n_jobs` threads (None: see `n_cores`) at most.
+
+    Stripes follow from the work alone and are handed out as threads become free: sums over stripes
+    are the same for any number of threads, and a slow core takes fewer of them.
+    """
 
     def __init__(self, n_rows: int, cells_per_row: int, n_jobs: int | None = None):
         self._n_rows, self._cells = n_rows, cells_per_row
-        most = n_rows * cells_per_row // _LEAST_WORK
-        self._cores = 1 if most <= 1 else n_jobs or n_cores()
-        n_parts = min(self._cores, most)
+        n_stripes = len(self.stripes(n_rows))
+        self._cores = 1 if n_stripes == 1 else min(n_stripes, n_jobs or n_cores())
         # The calling thread takes a share too: it is awake already.
-        self._pool = ThreadPoolExecutor(n_parts - 1) if n_parts > 1 else None
+        self._pool = ThreadPoolExecutor(self._cores - 1) if self._cores > 1 else None
 
-    def ranges(self, n_rows: int) -> list[tuple[int, int]]:
-        """Ranges of rows, one per thread that is worth starting."""
-        n_parts = max(1, min(self._cores, n_rows * self._cells // _LEAST_WORK))
-        return list(pairwise(n_rows * part // n_parts for part in range(n_parts + 1)))
+    def stripes(self, n_rows: int) -> list[tuple[int, int]]:
+        """Consecutive ranges of rows, each with work enough for a thread."""
+        number = max(1, min(_STRIPES, n_rows * self._cells // _LEAST_WORK))
+        return list(pairwise(n_rows * part // number for part in range(number + 1)))
 
     def map(self, work: Callable[[int, int], Result], n_rows: int | None = None) -> list[Result]:
-        """``work(start, stop)`` for every range of all rows (or of `n_rows`), in order."""
-        n_rows = self._n_rows if n_rows is None else n_rows
-        if self._pool is None:
-            return [work(0, n_rows)]
-        ranges = self.ranges(n_rows)
-        if len(ranges) == 1:
-            return [work(0, n_rows)]
-        others = [self._pool.submit(work, *ends) for ends in ranges[1:]]
+        """``work(start, stop)`` for every stripe of all rows (or of `n_rows`), in order."""
+        stripes = self.stripes(self._n_rows if n_rows is None else n_rows)
+        if self._pool is None or len(stripes) == 1:
+            return [work(*ends) for ends in stripes]
+        waiting, found = deque(enumerate(stripes)), dict[int, Result]()
+
+        def take_turns() -> None:
+            while True:
+                try:
+                    number, ends = waiting.popleft()
+                except IndexError:
+                    return
+                found[number] = work(*ends)
+
+        others = [self._pool.submit(take_turns) for _ in range(min(self._cores, len(stripes)) - 1)]
         try:
-            first = work(*ranges[0])
+            take_turns()
         finally:
+            waiting.clear()
             wait(others)  # the caller may free its arrays after an error
-        return [first, *(other.result() for other in others)]
+        for other in others:
+            other.result()
+        return [found[number] for number in range(len(stripes))]
 
     def __enter__(self) -> Threads:
         return self

@@ -2,5 +2,6 @@
 
 from ._boost import BoostCluster
 from ._rounds import BoostRound
+from ._single_link import PartitionalSingleLink
 
-__all__ = ["BoostCluster", "BoostRound"]
+__all__ = ["BoostCluster", "BoostRound", "PartitionalSingleLink"]

@@ -41,12 +41,12 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     ----------
     base : clusterer, default=None
         Any clusterer with ``fit_predict``: of scikit-learn, a pipeline, a mixture, or one of
-        linkwise. Cloned in each round with a seed of its own. None is ``KMeans(n_clusters=8)``.
+        linkwise. Cloned in each round with another seed. None is ``KMeans(n_clusters=8)``.
     n_rounds : int, default=25
         The most rounds.
     n_components : "auto" or int, default="auto"
         Directions to project onto, s in the paper; at most the number of features. "auto" is the
-        number of clusters but at least 5, as far as there are features. The last clustering sees
+        number of clusters but at least 5. The last clustering sees
         s + 1 dimensions of K, or as many as there are clusters if that is more.
     tol : float, default=1e-4
         Stop when a round lowers the logarithm of the loss by less than this.
@@ -211,7 +211,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         return base
 
     def _check_enough(self, base: BaseEstimator, n_samples: int) -> None:
-        """Refuse fewer rows than clusters, in words of what the caller gave."""
+        """Refuse fewer rows than clusters."""
         k = n_clusters_of(base) or 0
         if n_samples < k:
             given = "the default base, KMeans(n_clusters=8)," if self.base is None else repr(base)

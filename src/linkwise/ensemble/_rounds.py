@@ -34,7 +34,7 @@ NO_DIRECTION = "no direction brings must-links nearer than cannot-links"
 FLAT = "the loss falls no more"
 ALL_SATISFIED = "a round satisfied every constraint"
 
-# A base that takes a kernel or distances gets K itself up to this many rows: 200 MB.
+# Rows up to which a base that takes a kernel or distances gets K itself: 200 MB.
 MOST_KERNEL_ROWS = 5_000
 
 

@@ -4,17 +4,15 @@ from ._description_length import description_length
 from ._learning_curve import LearningCurve, learning_curve
 from ._links_scorer import LinksScorer
 from ._matching import ClusteringChanges, compare_clusterings
-from ._scores import PairScores, Scores, pair_scores, score
+from ._scores import Scores, score
 
 __all__ = [
     "ClusteringChanges",
     "LearningCurve",
     "LinksScorer",
-    "PairScores",
     "Scores",
     "compare_clusterings",
     "description_length",
     "learning_curve",
-    "pair_scores",
     "score",
 ]

@@ -1,25 +1,25 @@
-"""Two clusterings of the same rows: which clusters stayed, split, merged, opened or retired.
+"""Differences of two clusterings of the same rows.
 
-`compare_clusterings` is for people; `keep_numbers` renumbers a new clustering so that clusters
-keep the numbers they had. Both match clusters by the assignment problem: the pairing that leaves
-the most rows where they were.
+`compare_clusterings` lists clusters that stayed, split, merged, opened or retired; `keep_numbers`
+renumbers a new clustering so that clusters keep the numbers they had. Both match clusters by the
+assignment problem: the pairing that leaves the most rows where they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from linkwise._errors import InputError
-from linkwise._types import Ints, JsonDict, Labels
+from linkwise._types import Ints, JsonDict, Labels, LabelsLike
 
-_MAX_LINES = 20  # clusters listed in the text
+Names = list[Hashable]
+_MAX_LINES = 20  # clusters listed in the text: one screen
 
 
 def _shared_rows(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Ints:
@@ -87,17 +87,17 @@ class ClusteringChanges:
     [2]
     """
 
-    old_names: list[Any]
-    new_names: list[Any]
+    old_names: Names
+    new_names: Names
     overlap: Ints
-    matched: dict[Any, Any]
-    split: dict[Any, list[Any]]
-    merged: dict[Any, list[Any]]
-    opened: list[Any]
-    retired: list[Any]
-    moved: list[Any]
-    added: list[Any]
-    removed: list[Any]
+    matched: dict[Hashable, Hashable]
+    split: dict[Hashable, Names]
+    merged: dict[Hashable, Names]
+    opened: Names
+    retired: Names
+    moved: Names
+    added: Names
+    removed: Names
     n_rows: int
 
     @property
@@ -147,8 +147,8 @@ class ClusteringChanges:
 
 
 def compare_clusterings(
-    old: ArrayLike | Mapping[Hashable, Hashable],
-    new: ArrayLike | Mapping[Hashable, Hashable],
+    old: LabelsLike,
+    new: LabelsLike,
     *,
     old_ids: Sequence[Hashable] | None = None,
     new_ids: Sequence[Hashable] | None = None,
@@ -217,7 +217,9 @@ def compare_clusterings(
     )
 
 
-def _as_mapping(given: Any, ids: Sequence[Hashable] | None, name: str) -> dict[Any, Any]:
+def _as_mapping(
+    given: LabelsLike, ids: Sequence[Hashable] | None, name: str
+) -> dict[Hashable, Hashable]:
     if isinstance(given, Mapping):
         return dict(given)
     labels = np.asarray(given)
@@ -235,7 +237,7 @@ def _as_mapping(given: Any, ids: Sequence[Hashable] | None, name: str) -> dict[A
     return found
 
 
-def _codes(labels: Sequence[Any], everything: Any) -> tuple[list[Any], Ints]:
+def _codes(labels: Sequence[Hashable], everything: Iterable[Hashable]) -> tuple[Names, Ints]:
     """Names of the clusters in order, and the number of each label among them; -1 for none."""
     names = {name for name in everything if not _is_none(name)}
     ordered = sorted(names, key=lambda name: (isinstance(name, str), name))
@@ -248,12 +250,12 @@ def _is_none(label: object) -> bool:
     return label in (-1, "-1", "", None)
 
 
-def _several(overlap: Ints, whole: list[Any], parts: list[Any]) -> dict[Any, list[Any]]:
+def _several(overlap: Ints, whole: Names, parts: Names) -> dict[Hashable, Names]:
     """Of each whole the parts that have more than half of their rows from it, if several."""
     share: NDArray = overlap > overlap.sum(axis=0) / 2
     found = {name: [parts[p] for p in np.flatnonzero(share[w])] for w, name in enumerate(whole)}
     return {name: several for name, several in found.items() if len(several) > 1}
 
 
-def _listed(names: list[Any]) -> str:
+def _listed(names: Names) -> str:
     return ", ".join(map(str, names))

@@ -17,31 +17,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PairScores:
-    """Precision, recall and F over pairs of rows.
-
-    Attributes
-    ----------
-    precision : float
-        Share of the pairs put together that belong together; 1 when no pair was put together.
-    recall : float
-        Share of the pairs that belong together that were put together; 1 when there are none.
-    f : float
-        Harmonic mean of the two.
-
-    Examples
-    --------
-    >>> from linkwise.evaluation import pair_scores
-    >>> pair_scores([0, 0, 1, 1], [0, 0, 1, 1]).f
-    1.0
-    """
-
-    precision: float
-    recall: float
-    f: float
-
-
-@dataclass(frozen=True)
 class Scores:
     """Scores of a clustering; see `score`.
 
@@ -89,27 +64,6 @@ class Scores:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def pair_scores(
-    labels_true: ArrayLike, labels_pred: ArrayLike, *, rows: ArrayLike | None = None
-) -> PairScores:
-    """Precision, recall and F over pairs of rows.
-
-    Parameters
-    ----------
-    labels_true, labels_pred : array-like of shape (n_rows,)
-        The truth and the clustering.
-    rows : array-like of int or bool, default=None
-        Score only these rows (a test fold), each given once; all if not given.
-
-    Examples
-    --------
-    >>> from linkwise.evaluation import pair_scores
-    >>> pair_scores([0, 0, 1, 1], [0, 0, 0, 1])
-    PairScores(precision=0.3333333333333333, recall=0.5, f=0.4)
-    """
-    return _pair_scores(_pairs(_counts(*_restricted(labels_true, labels_pred, rows))))
-
-
 def score(
     labels_true: ArrayLike,
     labels_pred: ArrayLike,
@@ -145,7 +99,9 @@ def score(
     truth, found = _restricted(labels_true, labels_pred, rows)
     counts = _counts(truth, found)
     pairs = _pairs(counts)
-    precision_recall = _pair_scores(pairs)
+    together = pairs[1, 1]
+    precision = _share(together, together + pairs[0, 1])
+    recall = _share(together, together + pairs[1, 0])
     satisfied = satisfied_weight = None
     if constraints is not None:
         clusters = np.asarray(labels_pred)
@@ -157,9 +113,9 @@ def score(
             satisfied, satisfied_weight = given.share, given.weight_share
     return Scores(
         n_rows=len(truth),
-        pair_precision=precision_recall.precision,
-        pair_recall=precision_recall.recall,
-        pair_f=precision_recall.f,
+        pair_precision=precision,
+        pair_recall=recall,
+        pair_f=2 * precision * recall / (precision + recall) if precision + recall else 0.0,
         ari=_ari(pairs),
         nmi=_nmi(counts),
         rand=_share(pairs[0, 0] + pairs[1, 1], pairs.sum()),
@@ -167,12 +123,6 @@ def score(
         satisfied=satisfied,
         satisfied_weight=satisfied_weight,
     )
-
-
-def share_together(labels: NDArray) -> float:
-    """Share of all pairs of rows in one cluster; rows without a cluster (-1) are alone."""
-    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
-    return float((sizes * (sizes - 1)).sum() / max(len(labels) * (len(labels) - 1.0), 1.0))
 
 
 def _restricted(
@@ -270,14 +220,6 @@ def _nmi(counts: NDArray[np.int64]) -> float:
     shared = float((joint[there] * np.log(joint[there] / expected)).sum())
     entropies = -float((truth * np.log(truth)).sum() + (found * np.log(found)).sum())
     return min(max(2.0 * shared / entropies, 0.0), 1.0)
-
-
-def _pair_scores(pairs: NDArray[np.int64]) -> PairScores:
-    together = pairs[1, 1]
-    precision = _share(together, together + pairs[0, 1])
-    recall = _share(together, together + pairs[1, 0])
-    f = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return PairScores(precision, recall, f)
 
 
 def _share(part: float, whole: float) -> float:

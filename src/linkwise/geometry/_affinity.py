@@ -1,4 +1,4 @@
-"""How alike rows are: Gaussian affinities, dense or among nearest neighbors, and links in them.
+"""Affinities of rows: Gaussian, dense or among nearest neighbors, and links in them.
 
 Entry points: `linked_graph` for the rows of a fit, `Affinity.to` for new rows.
 
@@ -30,8 +30,8 @@ Gamma = float | Literal["local", "median"]
 
 MOST_RBF = 30_000  # rows; beyond, n x n numbers do not fit
 _SCALED_BY = 7  # the neighbor whose distance is a row's bandwidth (Zelnik-Manor and Perona)
-_FLOOR = 0.3  # of the median bandwidth
-_TRIED, _TIES = 50, 10  # rows of a part that look outside, and closest pairs that tie it
+_FLOOR = 0.3  # of the median bandwidth: repeated rows keep affinities to others
+_TRIED, _TIES = 50, 10  # rows of a part that are compared; ties, as many as neighbors by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +86,8 @@ class Affinity:
         """Affinities at given squared distances, and bandwidths of both sides if they are local."""
         if rows is None or columns is None:
             return np.exp(-self.gamma * squared)
-        # The larger bandwidth, not the product of both: the neighbors of an outlier may lie so
-        # close together that the product leaves it without any affinity, a cluster of its own.
+        # The larger bandwidth, not the product of both as in [1]: if the neighbors of an outlier
+        # are close together, the product makes its affinities vanish, and it becomes a cluster.
         return np.exp(-squared / np.maximum(rows[:, None], columns) ** 2)
 
     def to(self, X: Matrix) -> tuple[Matrix, NDArray[np.int64] | None]:
@@ -127,7 +127,7 @@ def linked_graph(
     """Affinities of rows that obey links, in at most k connected parts unless they are given."""
     A, made = Affinity.of(X, kind, gamma, n_neighbors)
     A = without_rounding(with_links(A, links))
-    # A single eigenvector of a connected graph is constant and tells nothing.
+    # The only eigenvector for k = 1 is constant, whether the graph is connected or not.
     if kind != "precomputed" and k > 1 and connected_components(A)[0] > k:
         A = joined(sparse.csr_array(A), X)
     return A, made
@@ -153,8 +153,9 @@ def _nearest(squared: Floats, every: bool, itself: bool = True) -> Floats:
 def joined(A: sparse.csr_array, X: Matrix) -> sparse.csr_array:
     """A neighbor graph in one part: rows of each part are tied to the nearest rows outside.
 
-    A graph with more parts than clusters has no eigenvectors left that could tell which of the
-    parts belong together. The ties have the affinity of a row at the bandwidth, exp(-1).
+    If a graph has more parts than clusters, the leading eigenvectors are indicators of parts and
+    do not show which parts belong together. The ties have the affinity of a row at the bandwidth,
+    exp(-1).
     """
     n = A.shape[0]
     while True:

@@ -21,8 +21,8 @@ from linkwise._validation import (
     check_number,
     check_scale,
     read_data,
-    read_knowledge,
     read_labels,
+    read_named,
     read_new_rows,
 )
 from linkwise.constraints import Closure, Constraints
@@ -59,6 +59,9 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Number of comparisons.
     share_met_ : float
         Share of them that the metric meets (without a margin).
+    met_ : Constraints
+        Relative constraints of which the metric meets both comparisons. Of triplets of which some
+        are wrong, most of the wrong ones are not among them (section 6 of [2]_).
     duality_gap_ : float
         How far the objective may be above the least possible.
     n_iter_ : int
@@ -142,7 +145,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_number("tol", self.tol, Real, 0)
         given, X = X, read_data(self, X, accept_sparse=False)
         check_scale(X, dtype=np.float64)
-        known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given)
+        known, _, ids = read_named(constraints, X.shape[0], sample_ids, given)
         labels = read_labels(y, X.shape[0])
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
@@ -151,7 +154,11 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         gains = _gains(np.asarray(X, dtype=np.float64), triples)
         self.n_comparisons_ = len(triples)
         self._learn(gains, self.C * weight)
-        self.share_met_ = float((gains @ self.weights_ > 0).mean()) if len(gains) else 1.0
+        met = gains @ self.weights_ > 0
+        self.share_met_ = float(met.mean()) if len(gains) else 1.0
+        n = known.n_relative  # two comparisons each, which come first
+        both = known._relative.take(met[:n] & met[n : 2 * n])
+        self.met_ = known._like(relative=both)._by_id(ids)
         return self
 
     def _learn(self, gains: Floats, cost: Floats) -> None:
@@ -170,7 +177,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not self.weights_.any():
             warnings.warn(
                 "ComparisonMetric: no feature meets the comparisons better than chance, so that "
-                "all weights are 0; the comparisons say nothing that these features show",
+                "all weights are 0; these features do not explain the comparisons",
                 UserWarning,
                 stacklevel=3,
             )
@@ -303,8 +310,8 @@ def _judge(gains: Floats, cost: Floats, w: Floats, alpha: Floats, step: int) -> 
 def _step(Z: Floats, Q: Floats, cost: Floats, p: _Point) -> _Point:
     """One step of Mehrotra's predictor and corrector.
 
-    The predictor aims at products of 0; how far it gets tells how much to center, and what it
-    leaves out (the products of its own moves) is put right by the corrector.
+    The predictor aims at products of 0. The products that remain after its step set the centering;
+    the corrector adds the second-order terms that the predictor neglects.
     """
     D = p.xi / p.eta + p.r / p.alpha
     system = cho_factor((Z.T / D) @ Z + np.diag(Q + p.beta / p.v))
@@ -332,7 +339,7 @@ def _direction(
 ) -> _Point:
     """Newton's direction towards products v beta, xi eta, r alpha of `goals`.
 
-    Everything but v is eliminated; what is left is a system of n_features equations.
+    All unknowns but v are eliminated, which leaves a system of n_features equations.
     """
     of_v, of_xi, of_r = goals
     r_dual = Q * p.v - Z.T @ p.alpha - p.beta

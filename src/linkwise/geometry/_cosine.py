@@ -193,7 +193,7 @@ class Cosine(Geometry):
 
 
 class Pearson(Cosine):
-    """Profiles: what counts is the correlation of rows over their features.
+    """Pearson distance: one minus the correlation of rows over their features.
 
     Rows lose their mean over the features, which learnt weights do not change; then distances are
     those of `Cosine`.

@@ -31,7 +31,7 @@ Normalization = Literal["symmetric", "additive"]
 
 _SMALL = 500  # rows up to which a dense solver is the fastest
 _RESTARTS = 20  # of Lanczos' method; graphs that mix well need about 5
-_TOLERANCE = 1e-7  # of eigenvalues, which lie in [-1, 1]
+_TOLERANCE = 1e-7  # of eigenvalues between -1 and 1: square root of the rounding of float64, about
 _SHIFT = 1e-5  # makes I - N, which is singular, factorizable
 _STEPS = 100  # of LOBPCG
 _ROUGH = 1e-3  # residual above which a warning is issued: angles of about this size
@@ -39,7 +39,7 @@ _LEAST = 1e-10  # share of the largest affinity below which an entry is rounding
 
 
 def without_rounding(A: Matrix) -> Matrix:
-    """Affinities without those that are zero up to rounding.
+    """Set affinities that are rounding errors to zero.
 
     An entry of 1e-200 connects two parts of a graph for a graph algorithm, but not for floating
     point arithmetic, in which the eigenvalue 1 then occurs several times.

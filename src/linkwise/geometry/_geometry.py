@@ -59,7 +59,7 @@ class Geometry:
         Step of the gradient, or "exact" for the minimum in closed form if there is one. None: the
         geometry's default.
     per_cluster : bool, default=False
-        Whether every cluster has weights of its own.
+        Whether each cluster has separate weights.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Geometry:
         return 0.0 if self.per_cluster else float(self.log_det[0])
 
     def offsets(self) -> Floats:
-        """What is subtracted from distances in the costs of each cluster, (k,)."""
+        """Log determinants that are subtracted from the distances to each cluster, (k,)."""
         return self.log_det[self.group(np.arange(self.k))] - self.shared_log_det
 
     def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
@@ -285,7 +285,8 @@ class Geometry:
 class Rayleigh:
     """Rayleigh distribution of each weight: a / s^2 exp(-a^2 / 2 s^2) (Basu et al., 3.10, 3.26).
 
-    The width s is the mode, the most likely weight.
+    The width s is the mode, the most likely weight. `weight` is that of minus the log density in
+    the objective.
 
     Examples
     --------
@@ -296,25 +297,26 @@ class Rayleigh:
     [[-0.75, 0.0, 0.75]]
     """
 
-    def __init__(self, width: float):
-        self.width = width
+    def __init__(self, width: float, weight: float = 1.0):
+        self.width, self.weight = width, weight
 
     def cost(self, metrics: Floats) -> float:
-        """Minus the log density; of matrices, only the diagonal has a prior."""
+        """Minus the log density, weighted; of matrices, only the diagonal has a prior."""
         a = _diagonals(metrics)
         s = self.width
-        return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
+        return self.weight * float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
 
     def slope(self, metrics: Floats) -> Floats:
         """Derivative of `cost`, in the shape of the metrics."""
         a = _diagonals(metrics)
-        slope = a / self.width**2 - 1 / a
+        slope = self.weight * (a / self.width**2 - 1 / a)
         return slope if metrics.ndim == 2 else slope[:, :, None] * np.eye(a.shape[1])
 
     def minimum(self, linear: Floats, count: Floats | float) -> Floats:
         """The weights at which linear a - count log a + cost(a) is least."""
-        half = 0.5 * self.width**2 * linear
-        product = self.width**2 * (np.asarray(count) + 1.0)
+        scale = self.width**2 / self.weight
+        half = 0.5 * scale * linear
+        product = scale * (np.asarray(count) + self.weight)
         root = np.sqrt(half**2 + product)
         # Two forms of one root of the quadratic: each is free of cancellation for its sign.
         return np.where(half > 0, product / (root + np.abs(half)), root - half)

@@ -87,8 +87,8 @@ class ITML(LinearMetric):
     -----
     Step 3.4 of Algorithm 1 as printed projects onto a constraint for gamma = 1 only; the step
     here, (1 / p - 1 / xi) gamma / (gamma + 1), does so for any gamma, as the authors' code has it.
-    One pass takes n_links x d^2 operations. Rows that coincide and are cannot-linked cannot be
-    told apart by any metric; such links are passed over.
+    One pass takes n_links x d^2 operations. No metric separates
+    cannot-linked rows that are equal; such links are ignored.
 
     References
     ----------
@@ -232,7 +232,7 @@ def _bounds(
         squared = _squared_distances(np.unique(X, axis=0), A, rng)
     squared = squared[squared > 0]
     if not len(squared):
-        raise ValueError("all rows of X are the same, so that no metric can tell them apart")
+        raise ValueError("all rows of X are the same, so that no metric can separate them")
     low, high = np.quantile(squared, quantiles)
     return float(low), float(high)
 

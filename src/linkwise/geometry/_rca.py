@@ -25,7 +25,7 @@ from linkwise.constraints import Constraints
 from ._linear_metric import LinearMetric
 
 _LEAST = 1e-10  # share of a feature's variance that may be rounding error
-_TIE = 1e-6
+_TIE = 1e-6  # share of a unit variance that decides between equal criteria, far above rounding
 
 
 class RCA(LinearMetric):
@@ -77,10 +77,10 @@ class RCA(LinearMetric):
     Notes
     -----
     Equation (2.10) of [2]_ calls the covariance itself the metric; it is its inverse. Only the
-    rows in chunklets count there. When the chunklets have fewer rows than there are features, they
-    say nothing about some directions, and the criterion above takes these for the best: reduce the
-    dimensions with PCA first, as [1]_ advises. The inverse of a covariance of few rows is far too
-    large along directions that the rows happen to leave out, which `shrinkage` mends.
+    rows in chunklets count there. If the chunklets have fewer rows than there are features, they do
+    not vary in some directions, which the criterion above then prefers: reduce the dimensions with
+    PCA first, as [1]_ advises. The inverse of a covariance of few rows is far too large along
+    directions that the rows happen to leave out, which `shrinkage` mends.
 
     References
     ----------
@@ -190,7 +190,7 @@ class RCA(LinearMetric):
             )
 
     def _share(self, n_free: float, d: int) -> float:
-        """Weight of the simpler covariance, for a covariance of so many free rows."""
+        """Weight of the simpler covariance, given the degrees of freedom."""
         if self.shrinkage == "auto":
             return (d + 1) / (max(n_free, 0.0) + d + 1)
         return float(self.shrinkage)
@@ -204,7 +204,8 @@ class RCA(LinearMetric):
         d = len(unit)
         if self.n_components in (None, d):
             return _inverse_root(inner * np.outer(unit, unit))
-        # Directions of which the chunklets say nothing stand out alike: take the widest of them.
+        # Directions in which the chunklets do not vary have equal criteria: prefer the widest of
+        # them.
         compared = inner + _TIE * np.eye(d) if is_floored else inner
         vectors = linalg.eigh(total, compared)[1].T[::-1][: self.n_components]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=1)[:, None], axis=1)

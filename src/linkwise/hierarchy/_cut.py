@@ -5,8 +5,7 @@ the merges that join the two sides of some ab|c are undone first (they are known
 those between large branches, then any. A merge below the top of its part is undone there: the
 branches that join the part above it go to the nearer side. That breaks nothing:
 
-- no constraint speaks about a merge that joins the sides of no ab|c, so that the branch may go
-  anywhere;
+- if a merge joins the sides of no ab|c, no constraint restricts where the branch goes;
 - where a small branch is known to be apart, it goes to a side only if that leaves c with both of
   a, b or with neither (Definition 4.2 of the paper).
 
@@ -216,7 +215,7 @@ def _whole(known: Constraints, left: Ints, right: Ints, n: int) -> NDArray[np.bo
 
 
 def _without_cannot_links(parts: CutParts, tree: Tree, known: Constraints) -> list[int]:
-    """The largest branches that no cannot-link lies in; they become parts."""
+    """The largest branches without a cannot-link inside; they become parts."""
     torn = np.zeros(len(parts.left), dtype=bool)
     if known.n_cannot_link:
         torn[tree.lca(*known.cannot_link.T)] = True

@@ -1,4 +1,4 @@
-"""What a hierarchy must keep: consistent relative constraints, groups, cannot-links.
+"""Constraints that a hierarchy satisfies: consistent relative constraints, groups, cannot-links.
 
 Entry point: `settle`. A tree in which every must-linked group is a branch exists exactly when the
 relative constraints inside each group can be met, and those between groups can be met with each

@@ -15,9 +15,9 @@ from linkwise._types import Floats
 
 from ._feasible import FeasibleConstraints, Ints
 
-# Seconds to look for a clustering of low cost, and then for any clustering.
+# Seconds to search for a clustering of low cost, and then for any; a fit may take a minute.
 _TIME_LIMITS = (3.0, 30.0)
-_GAP = 0.1
+_GAP = 0.1  # relative: the witness only guides merges, its cost need not be the least
 _INFEASIBLE = 2  # status of scipy.optimize.milp
 
 

@@ -47,7 +47,7 @@ class ReCon(BaseHierarchy):
     outliers : {"strict", "nearest"}, default="strict"
         What `cut` does with outliers that no side of a cut may take without breaking a relative
         constraint in the sense of Definition 4.2 (once c is with a or b, all three are together).
-        "strict": they become clusters of their own, and `labels_` satisfies every constraint.
+        "strict": they become separate clusters, and `labels_` satisfies every constraint.
         "nearest", as in the paper: they go to the nearer side. With constraints drawn at random
         that gives far better clusters (see ``papers/liu2011_recon``); take a larger `min_branch`
         with it, say 0.2. Pairs are kept either way.

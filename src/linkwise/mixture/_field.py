@@ -1,15 +1,20 @@
-"""Label inference for must-link groups under cannot-links (a pairwise Markov random field).
+"""Label inference under links (a pairwise Markov random field).
 
-Rows connected by must-links form a chunklet with one label. A cannot-link between two chunklets
-forbids equal labels, or makes them cost a penalty. Connected components of that graph are summed
-over exactly if `MAX_TERMS` terms suffice. In larger ones the labels are taken as independent (mean
-field), which gives a lower bound of the sum.
+Hard links: rows connected by must-links form a chunklet with one label, and a cannot-link between
+two chunklets forbids equal labels. Soft links: every linked row has a separate label, and a
+violated link of weight w divides the probability of a labeling by exp(strength w). For a must-link
+this is, but for a constant, a cost of -strength w if the labels are equal, so that one kind of edge
+serves both. Connected components of that graph are summed over exactly if `MAX_TERMS` terms
+suffice. In larger ones the labels are taken as independent (mean field), which gives a lower bound
+of the sum.
 
 References
 ----------
 .. [1] N. Shental, A. Bar-Hillel, T. Hertz, D. Weinshall. Computing Gaussian mixture models with EM
    using equivalence constraints. NIPS 16, 2003, sections 2 and 3.
-.. [2] J. Pearl. Probabilistic reasoning in intelligent systems. 1988, section 4.4 (cutsets).
+.. [2] Z. Lu, T. K. Leen. Semi-supervised learning with penalized probabilistic clustering. NIPS
+   17, 2005 (soft links).
+.. [3] J. Pearl. Probabilistic reasoning in intelligent systems. 1988, section 4.4 (cutsets).
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
 from linkwise import _core
-from linkwise.constraints import Closure
+from linkwise.constraints import Constraints, number_nodes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,44 +70,33 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """Chunklets and the cannot-links between them.
+    """Chunklets (single rows if links are soft) and the costs of equal labels between them."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows,)
-        Rows in chunklets, chunklet after chunklet.
-    first : ndarray of shape (n_chunklets,)
-        Position of the first row of each.
-    exponent : ndarray of shape (n_chunklets,)
-        Power of the component's weight: 1, or the number of rows of the chunklet.
-    alone : ndarray of int
-        Chunklets without cannot-links.
-    exact : ndarray of int
-        Chunklets with exact sums, in the order of `plan`.
-    plan : Plan
-    loose : ndarray of int
-        Chunklets in components that are too large for exact sums.
-    graph : csr_array of shape (n_loose, n_loose)
-        Costs of equal labels among these.
-    """
-
-    rows: Ints
-    first: Ints
-    exponent: Floats
-    alone: Ints
-    exact: Ints
+    rows: Ints  # rows in chunklets, chunklet after chunklet
+    first: Ints  # position of the first row of each chunklet
+    exponent: Floats  # power of the component's weight: 1, or the number of rows of the chunklet
+    alone: Ints  # chunklets without edges
+    exact: Ints  # chunklets with exact sums, in the order of `plan`
     plan: Plan
-    loose: Ints
-    graph: csr_array
+    loose: Ints  # chunklets in components that are too large for exact sums
+    graph: csr_array  # costs of equal labels among these
 
     @classmethod
-    def of(cls, closure: Closure, k: int, *, per_row: bool, strength: float) -> Field:
-        """The field of a closure by row number, for k labels.
+    def of(cls, pairs: Constraints, k: int, *, per_row: bool, strength: float) -> Field:
+        """The field of links by row number, for k labels.
 
         With `per_row`, the weight of a component counts once per row of a chunklet. A violated
-        cannot-link of weight 1 costs `strength`, which may be infinite.
+        link of weight 1 costs `strength`; links are hard if it is infinite.
         """
-        graph = _symmetric(closure.cannot_link, strength * closure.weight, closure.n_components)
+        if np.isfinite(strength):
+            rows, (must, ends) = number_nodes(pairs.must_link, pairs.cannot_link)
+            sizes, ends = np.ones(len(rows), dtype=np.int64), np.concatenate([must, ends])
+            weight = np.concatenate([-pairs.must_link_weight, pairs.cannot_link_weight])
+        else:
+            closure = pairs.closure()
+            rows, sizes = closure.nodes[closure.by_component], closure.sizes
+            ends, weight = closure.cannot_link, closure.weight
+        graph = _symmetric(ends, strength * weight, len(sizes))
         pieces: list[_Piece] = []
         loose: list[int] = []
         alone: list[int] = []
@@ -118,11 +112,11 @@ class Field:
                 loose.extend(nodes.tolist())
         rest = np.array(loose, dtype=np.int64)
         between = graph[rest][:, rest].tocsr()
-        between.data = np.minimum(between.data, _STRONGEST)
+        between.data = np.clip(between.data, -_STRONGEST, _STRONGEST)
         return cls(
-            rows=closure.nodes[closure.by_component],
-            first=np.cumsum(closure.sizes) - closure.sizes,
-            exponent=closure.sizes.astype(float) if per_row else np.ones(closure.n_components),
+            rows=rows,
+            first=np.cumsum(sizes) - sizes,
+            exponent=sizes.astype(float) if per_row else np.ones(len(sizes)),
             alone=np.array(alone, dtype=np.int64),
             exact=_chain([piece.nodes for piece in pieces], np.int64),
             plan=_join(pieces),
@@ -166,6 +160,8 @@ class Field:
                 self.graph.indptr.astype(np.int64), self.graph.indices.astype(np.int64),
                 self.graph.data, potential[self.loose], loose, _SWEEPS, _SETTLED,
             )  # fmt: skip
+            # The constant of must-links, which cancels only where sums are divided by others.
+            total += float(np.minimum(self.graph.data, 0.0).sum()) / 2
             marginal[self.loose] = loose
         return total, marginal
 

@@ -144,8 +144,8 @@ class SavedModel:
         """
         if not hasattr(self.model, "update"):
             raise ValueError(
-                f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
-                "method, or fit again with all rows"
+                f"{type(self.model).__name__} cannot be updated; save a model of a k-means method "
+                "(linkwise cluster --algorithm pck -k K --save FILE), or fit again with all rows"
             )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:

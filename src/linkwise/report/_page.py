@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from linkwise._version import __version__
 
-_MOST_BARS = 100
+_MOST_BARS = 100  # rows of a table on the page; the rest is counted
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d5d9e0; --soft: #667085; --bar: #0072b2;
@@ -59,7 +59,8 @@ class Page:
     priced: bool = True  # whether violations have a cost
     about: dict[str, str] = field(default_factory=dict)  # what it was made of: files, command, date
     reasons: Sequence[str] = ()  # why this clustering was chosen, in sentences
-    weights: dict[str, float] = field(default_factory=dict)  # learnt weights of the columns
+    weights: dict[str, float] = field(default_factory=dict)  # learned weights of the columns
+    names: Sequence[str] = ()  # of the clusters; their numbers if empty
 
 
 def page_html(page: Page) -> str:
@@ -113,7 +114,7 @@ def _weights(page: Page) -> str:
     rest = len(order) - len(rows)
     more = f"<p>... and {rest:,} more</p>" if rest else ""
     return (
-        '<section id="weights"><h2>Learnt weights</h2><table><thead><tr><th>column</th>'
+        '<section id="weights"><h2>Learned weights</h2><table><thead><tr><th>column</th>'
         f'<th class="number">weight</th><th></th></tr></thead><tbody>{"".join(rows)}</tbody>'
         f"</table>{more}</section>"
     )
@@ -130,7 +131,7 @@ def _totals(page: Page) -> str:
 def _sizes(page: Page) -> str:
     total = sum(page.sizes)
     rows = [
-        f'<tr><td>{cluster}</td><td class="number">{size:,}</td>'
+        f'<tr><td>{_name(page, cluster)}</td><td class="number">{size:,}</td>'
         f'<td class="number">{_share(size, total):.1f} %</td>'
         f"<td>{_bar(_share(size, total))}{_profile(page, cluster)}</td></tr>"
         for cluster, size in enumerate(page.sizes[:_MOST_BARS])
@@ -144,6 +145,10 @@ def _sizes(page: Page) -> str:
         f'<th class="wide">{what}</th></tr></thead><tbody>{"".join(rows)}</tbody></table>{more}'
         "</section>"
     )
+
+
+def _name(page: Page, cluster: int) -> str:
+    return escape(page.names[cluster]) if page.names else str(cluster)
 
 
 def _profile(page: Page, cluster: int) -> str:

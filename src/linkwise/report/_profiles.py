@@ -7,8 +7,9 @@ is a column that is 1 where the text of a row has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,9 +83,10 @@ class Profile:
 class Columns:
     """Columns of the data with their means and deviations; dense or CSR."""
 
-    def __init__(self, X: Any, names: Sequence[str]):
+    def __init__(self, X: Any, names: Sequence[str], dates: Collection[str] = ()):
         self.X, self.names = X, [str(name) for name in names]  # those of a DataFrame may be numbers
         self._says = np.array([not place for place in _places(self.names)] or 1.0, dtype=float)
+        self._dates = dates  # columns of days since 1970-01-01
         # Categories, shown in percent: 1 for the rows that have them, 0 for others.
         self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
@@ -95,6 +97,13 @@ class Columns:
         self.precision = np.divide(
             1.0, self.deviation**2, out=np.zeros_like(self.mean), where=varies
         )
+
+    def text(self, column: int, value: float) -> str:
+        """A value of a column: a date, a share in percent or a number."""
+        if self.names[column] in self._dates:
+            return str(date(1970, 1, 1) + timedelta(days=round(value)))
+        is_share = self.is_share is not None and self.is_share[column]
+        return f"{value:.0%}" if is_share else f"{value:.3g}"
 
     def middle(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean of some rows."""
@@ -161,8 +170,7 @@ def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trai
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
 
     def trait(k: int) -> Trait:
-        form = ".0%" if columns.is_share is not None and columns.is_share[k] else ".3g"
-        value = f"{middle[k]:{form}} (all: {columns.mean[k]:{form}})"
+        value = f"{columns.text(k, middle[k])} (all: {columns.text(k, columns.mean[k])})"
         return Trait(columns.names[k], bool(apart[k] > 0), value)
 
     return [

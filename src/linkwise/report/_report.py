@@ -285,8 +285,9 @@ class Report:
         *,
         about: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
+        names: Sequence[str] = (),
     ) -> str:
-        """One page for a browser, with everything in it and nothing that runs.
+        """One page for a browser, self-contained and without scripts.
 
         Parameters
         ----------
@@ -295,14 +296,16 @@ class Report:
         about : mapping of str to str, default=None
             What it was made of, shown below the title: files, date.
         weights : mapping of str to float, default=None
-            Learnt weights of the columns, to be shown.
+            Learned weights of the columns, to be shown.
+        names : sequence of str, default=()
+            Names of the clusters, shown instead of their numbers.
 
         Returns
         -------
         html : str
         """
         shown = replace(self._page(), about=dict(about or {}), weights=dict(weights or {}))
-        page = page_html(shown)
+        page = page_html(replace(shown, names=names))
         if path is not None:
             # A lone surrogate, which an id out of Python may have, is no UTF-8.
             with atomic_write(path) as file:

@@ -98,11 +98,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     **Score.** A clustering puts a known share s of all pairs together. Given the share pi of pairs
     that belong together, and the share p of wrong links, its ARI determines how many must-links and
     cannot-links it has together, so that held-out links have a likelihood. pi and p are common to
-    all clusterings and estimated from those that used no links; p also from links that contradict
-    each other. The score is the posterior mean of the ARI.
+    all clusterings and estimated from all of them; p also from links that contradict each other.
+    The score is the posterior mean of the ARI.
     Where links are few, it is combined with the mean ARI of the clustering with those clusterings
-    of the list that the truth may be like; that counts as much as 30 balanced links. Without links
-    it is all there is.
+    of the list that the truth may be like, by their held-out links; that counts as much as 30
+    balanced links. Without links it is all there is.
 
     **Trees.** Ward's hierarchy gives a clustering for every k. Must-linked rows are contracted if
     links do not contradict each other.
@@ -285,18 +285,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
 
 class Final:
-    """The last fit: the chosen kind with all links, on all rows.
-
-    Parameters
-    ----------
-    spaces : Spaces
-        Of the rows compared.
-    kind : Kind
-    k : int
-    seed : int
-    noise : float
-        Estimated share of wrong links.
-    """
+    """The last fit: the chosen kind with all links, on all rows."""
 
     def __init__(self, spaces: Spaces, kind: Kind, k: int, seed: int, noise: float):
         self._spaces, self._kind, self._k = spaces, kind, k
@@ -391,7 +380,7 @@ def _table(found: Comparison) -> list[dict[str, Any]]:
 
 
 def _reasons(found: Comparison, expected: Expected, n_links: int) -> tuple[str, ...]:
-    """What was compared and what was chosen, in sentences."""
+    """Summary of the comparison and the choice."""
     chosen, numbers = found.chosen, [one.n_clusters for one in found.candidates]
     n_spaces = len({one.kind.name for one in found.candidates})
     low, high = min(numbers), max(numbers)

@@ -30,7 +30,7 @@ from ._trees import WardTree, contracted
 Numbers = NDArray[np.int64]
 Labels = NDArray[np.int32]
 
-_STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
+_STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means needs a separate fit
 _ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 10  # at least, on average; Ward is cheap for every k
 _REFINED = 3  # spaces whose best clusters are refined and compared again
 _HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
@@ -38,26 +38,15 @@ _N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with e
 
 
 class Kind(NamedTuple):
-    """A space and a method that clusters in it.
+    """A space and a method that clusters in it."""
 
-    Attributes
-    ----------
-    base : {"as given", "scaled", "words"}
-        Columns that the space starts from.
-    space : {"plain", "ITML", "RCA", "spectral"}
-    linked : bool
-        Whether links are used: must-linked rows contracted, or links written into the graph.
-        Metrics are learned from links in any case.
-    method : {"Ward", "k-means"}
-    refined : bool
-        Whether PCK-Means continues from the clusters, with all links.
-    """
-
-    base: str
+    base: str  # columns that the space starts from
     space: str
+    # whether links are used: must-linked rows contracted, or links written into the graph.
+    # Metrics are learned from links in any case
     linked: bool = False
     method: str = "Ward"
-    refined: bool = False
+    refined: bool = False  # whether PCK-Means continues from the clusters, with all links
 
     @property
     def uses_links(self) -> bool:
@@ -66,7 +55,7 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The space in words."""
+        """Name of the space."""
         own = "linked spectral" if self.linked and self.space == "spectral" else self.space
         return f"{own}, {self.base}"
 
@@ -75,25 +64,13 @@ class Kind(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One clustering of the list, and what held-out links say about it.
-
-    Attributes
-    ----------
-    kind : Kind
-    n_clusters : int
-    counts : ndarray of shape (n_folds, 4)
-        See `Fold.counts`.
-    share : float
-        Share of all pairs that it puts together.
-    together : ndarray of shape (n_pairs,)
-        Whether it puts each of some random pairs together.
-    """
+    """One clustering of the list, with its counts of held-out links."""
 
     kind: Kind
     n_clusters: int
-    counts: Floats
-    share: float
-    together: NDArray[np.bool_]
+    counts: Floats  # see `Fold.counts`
+    share: float  # share of all pairs that it puts together
+    together: NDArray[np.bool_]  # whether it puts each of some random pairs together
 
 
 def numbers_of_clusters(least: int, most: int, step: float = _STEP) -> Numbers:
@@ -103,13 +80,7 @@ def numbers_of_clusters(least: int, most: int, step: float = _STEP) -> Numbers:
 
 
 class Spaces:
-    """Clusterings of some rows by any kind, with any links; what folds share is computed once.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    seed : int
-    """
+    """Clusterings of some rows by any kind, with any links; shared results are computed once."""
 
     def __init__(self, X: Matrix, seed: int):
         self._seed = seed
@@ -182,34 +153,13 @@ _NOTHING = Constraints()
 
 
 class Comparison:
-    """All clusterings of the list, scored by held-out links.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    known : Constraints
-        By row number.
-    pairs : Constraints
-        The same with all pairs of labeled rows.
-    limits : pair of int
-        The least and the most clusters.
-    seed : int
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-    score : ndarray of shape (n_candidates,)
-        What the choice is made by.
-    model : LinkModel or None
-        What held-out links say; None if there are too few to hold some out.
-    best : int
-        Place of the choice in the list.
-    """
+    """All clusterings of the list, scored by held-out links."""
 
     def __init__(
         self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
     ):
         self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
+        self._known = known
         self.model: LinkModel | None = None
         closure, n_rows = known.closure(), X.shape[0]
         self.consistent = bool(closure.consistent)
@@ -226,7 +176,7 @@ class Comparison:
             self._add(Kind(base, "plain"))
             self._add(Kind(base, "plain", method="k-means"))
             self._add(Kind(base, "spectral", method="k-means"))
-        self._judge(known)
+        self._judge()
         if self.folds:
             self._use_links()
         self.best = self._n_unrefined + int(self.score[self._n_unrefined :].argmax())
@@ -234,12 +184,11 @@ class Comparison:
     def _use_links(self) -> None:
         """Add spaces that use links, from the columns with the best clusters, and refine."""
         base = self.candidates[int(self.score.argmax())].kind.base
-        n_free = len(self.candidates)
         # Must-linked rows are contracted if no links contradict.
         self._add(Kind(base, "ITML", self.consistent))
         self._add(Kind(base, "RCA", self.consistent))
         self._add(Kind(base, "spectral", True, "k-means"))
-        self._score(self.candidates[n_free:])
+        self._judge()
         self._n_unrefined = len(self.candidates)
         best: dict[Kind, int] = {}
         for place in np.argsort(-self.score, kind="stable").tolist():
@@ -279,15 +228,18 @@ class Comparison:
         shares = np.array([one.share for one in candidates])
         return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
-    def _judge(self, known: Constraints) -> None:
-        """Prior and model of links by the clusterings that used none, and their scores."""
+    def _judge(self) -> None:
+        """Prior and model of links by all clusterings so far, and their scores."""
         counts, shares = self._table(self.candidates)
         together = np.array([one.together for one in self.candidates])
         self._plausible = plausibility(counts, shares), together
         if self.folds:
-            self.model = LinkModel(counts, shares, known)
-            n_must, n_cannot = known.n_must_link, known.n_cannot_link
+            kinds = dict.fromkeys(one.kind for one in self.candidates)
+            spaces = [[one for one in self.candidates if one.kind == kind] for kind in kinds]
+            self.model = LinkModel([self._table(some) for some in spaces], self._known)
+            n_must, n_cannot = self._known.n_must_link, self._known.n_cannot_link
             self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
+        self.ari, self.score = np.zeros(0), np.zeros(0)
         self._score(self.candidates)
 
     def _score(self, some: list[Candidate]) -> None:

@@ -14,29 +14,17 @@ from linkwise.constraints import Constraints
 Rows = NDArray[np.int64]
 
 N_FOLDS = 3  # two thirds of the links remain for the fit; each fold costs as much as a fit
-_LEAST = 3  # links of each kind; fewer say nothing about a clustering
+_LEAST = 3  # links of each kind; fewer cannot rank clusterings
 _MOST_PAIRS = 20_000  # asked about in one fold: labels entail the square of their number
 
 
 class Fold(NamedTuple):
-    """Training constraints, and the held-out pairs that a clustering is scored on.
+    """Training constraints, and the held-out pairs that a clustering is scored on."""
 
-    Attributes
-    ----------
-    known : Constraints
-        What the clustering may use.
-    pairs : ndarray of shape (n_pairs, 2)
-        Links held out.
-    must : ndarray of shape (n_pairs,)
-        Whether each is a must-link.
-    weight : ndarray of shape (n_pairs,)
-        The weights of all folds sum to the number of given links.
-    """
-
-    known: Constraints
-    pairs: Rows
-    must: NDArray[np.bool_]
-    weight: Floats
+    known: Constraints  # what the clustering may use
+    pairs: Rows  # links held out
+    must: NDArray[np.bool_]  # whether each is a must-link
+    weight: Floats  # the weights of all folds sum to the number of given links
 
     def counts(self, labels: NDArray) -> Floats:
         """Must-links together and apart, cannot-links together and apart, by weight."""
@@ -51,16 +39,7 @@ def ends_of(known: Constraints) -> Rows:
 
 
 def all_links(known: Constraints, pairs: Constraints, rng: np.random.RandomState) -> list[Fold]:
-    """All links dealt out as questions, for clusterings that used none of them.
-
-    Parameters
-    ----------
-    known : Constraints
-        As given.
-    pairs : Constraints
-        Links on all pairs of labeled rows instead of few that they follow from.
-    rng : RandomState
-    """
+    """All links dealt out as questions, for clusterings that used none of them."""
     ends = ends_of(pairs)
     must = np.arange(len(ends)) < pairs.n_must_link
     n_given = known.n_must_link + known.n_cannot_link
@@ -84,17 +63,6 @@ def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     to the same fold. If links contradict each other, each pair is a unit. If a unit would fill a
     fold (labels), rows are dealt out instead: a fold holds out every link, given or entailed, with
     one of its rows.
-
-    Parameters
-    ----------
-    known : Constraints
-        By row number.
-    rng : RandomState
-
-    Returns
-    -------
-    folds : list of Fold
-        Empty if there are fewer than three links of either kind.
     """
     if not can_hold_out(known):
         return []

@@ -23,16 +23,6 @@ def row_probabilities(
     If rows are right with probabilities p_i, two rows of one cluster belong together with
     probability p_i p_j. The width is such that the mean of these is the share of pairs that
     held-out links let one expect to be right.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_directions)
-    labels : ndarray of shape (n_samples,)
-    centers : ndarray of shape (n_clusters, n_directions)
-    right : float
-        Expected share of right pairs among those together; NaN takes the variance within clusters.
-    sample : ndarray of int
-        Rows that the width is found by.
     """
     if len(centers) == 1:
         return np.ones(len(Z))

@@ -1,4 +1,4 @@
-"""`ChoiceReport`: which constraints the choice satisfies, and why it was chosen, in words."""
+"""`ChoiceReport`: satisfied constraints and the reasons of the choice."""
 
 from __future__ import annotations
 

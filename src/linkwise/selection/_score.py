@@ -14,6 +14,7 @@ All clusterings share pi and p, which are estimated from all of them on a grid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,6 @@ _WRONG = np.array(
 )  # p; near .5 links say nothing
 _MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in ten
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
-_N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
 SOUND = 0.02  # share of wrong links up to which all links are taken as right
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
@@ -88,17 +88,15 @@ class Expected:
 class LinkModel:
     """Posterior of the shares of equal pairs and of wrong links, and of any clustering's ARI.
 
-    Both shares are found by clusterings that used no links: where links were used, linked rows are
-    clustered better than others, held-out links are on rows that have others, and
-    s = pi t + (1 - pi) f does not hold.
+    Both shares are found by all clusterings. Those that used links count by links held out of them:
+    without them, links could not be told from noise where columns as given have no good clusters.
 
     Parameters
     ----------
-    counts : ndarray of shape (n_clusterings, 4)
-        Must-links together and apart, cannot-links together and apart, for clusterings that used no
-        links.
-    shares : ndarray of shape (n_clusterings,)
-        Share of all pairs that each clustering puts together.
+    spaces : list of (counts, shares)
+        For the clusterings of one space, which err together and count as one: must-links together
+        and apart, cannot-links together and apart, of shape (n_clusterings, 4), and the share of
+        all pairs that each puts together.
     known : Constraints
         All links.
 
@@ -110,9 +108,8 @@ class LinkModel:
         Estimated share of pairs that belong together.
     """
 
-    def __init__(self, counts: Floats, shares: Floats, known: Constraints):
-        shares = np.clip(shares, 1e-6, 1 - 1e-6)
-        must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
+    def __init__(self, spaces: Sequence[tuple[Floats, Floats]], known: Constraints):
+        must, cannot = spaces[0][0][0, :2].sum(), spaces[0][0][0, 2:].sum()
         self._must_share = must / (must + cannot)
         # More wrong links than links of one kind are impossible.
         most = 0.95 * min(self._must_share, 1 - self._must_share)
@@ -120,13 +117,13 @@ class LinkModel:
         if not known.closure().consistent and self._wrong[-1] > SOUND:
             self._wrong = self._wrong[np.searchsorted(self._wrong, SOUND, "right") :]
         self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
-        told = triangles(known, self._wrong)[:, None]
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        of_wrong = triangles(known, self._wrong)[:, None]
+        evidence = self._evidence(spaces) + self._prior(must, cannot) + of_wrong
         # Once more, where the posterior is.
         inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
         low, high = self._equal[np.clip([inside[0] - 1, inside[-1] + 1], 0, _N_EQUAL - 1)]
         self._equal = np.geomspace(low, high, _N_EQUAL)
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        evidence = self._evidence(spaces) + self._prior(must, cannot) + of_wrong
         self._weight = np.exp(evidence - logsumexp(evidence))
         self.noise = float(self._wrong[int((self._weight.sum(axis=1) / self._width()).argmax())])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
@@ -137,7 +134,7 @@ class LinkModel:
         for own, p in zip(self._weight, self._wrong, strict=True):
             if own.sum() < _FLOOR:
                 continue
-            logs, ari = self._posteriors(p, counts, np.clip(shares, 1e-6, 1 - 1e-6))
+            logs, ari = self._posteriors(p, counts, shares)
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             found += own @ (each * ari).sum(axis=-1)
         return found
@@ -149,13 +146,16 @@ class LinkModel:
         pi = self.equal
         return np.asarray(2 * pi * (1 - pi) * lift / (pi + shares - 2 * pi * shares))
 
-    def _evidence(self, counts: Floats, shares: Floats) -> Floats:
-        """Log likelihood of each (p, pi)."""
+    def _evidence(self, spaces: Sequence[tuple[Floats, Floats]]) -> Floats:
+        """Log likelihood of each (p, pi): the mean of the clusterings of a space."""
         found = [
-            logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
+            sum(
+                logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
+                for counts, shares in spaces
+            )
             for p in self._wrong
         ]
-        return np.array(found) * min(_N_INDEPENDENT, len(shares))
+        return np.array(found)
 
     def _prior(self, must: float, cannot: float) -> Floats:
         """Log prior of each (p, pi): small p; pi uniform; links at random or chosen by people.
@@ -179,14 +179,12 @@ class LinkModel:
     def _posteriors(self, p: float, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Log likelihoods and ARI of shape (n_shares, n_clusterings, n_qualities)."""
         a, b = self.purity(p)
-        s, pi = shares[None, :, None], self._equal[:, None, None]
+        s, pi = np.clip(shares, 1e-6, 1 - 1e-6)[None, :, None], self._equal[:, None, None]
         lift = _QUALITY * np.minimum(s / pi, (1 - s) / (1 - pi))
         ari = 2 * pi * (1 - pi) * lift / (pi + s - 2 * pi * s)
-        kept, broken, joined, apart = counts.T[:, None, :, None]
-        t = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        f = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        logs = xlogy(kept, t) + xlog1py(broken, -t) + xlogy(joined, f) + xlog1py(apart, -f)
-        return logs, ari
+        must = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        cannot = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        return _log_likelihood(counts[None, :, None], must, cannot), ari
 
     def purity(self, p: float) -> tuple[float, float]:
         """Share of must-links, and of cannot-links, on pairs that belong together."""
@@ -202,7 +200,7 @@ class LinkModel:
         """
         values, weights = [], []
         for own, p in zip(self._weight, self._wrong, strict=True):
-            logs, ari = self._posteriors(p, counts[None], np.clip([share], 1e-6, 1 - 1e-6))
+            logs, ari = self._posteriors(p, counts[None], np.array([share]))
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             values.append(ari.ravel())
             weights.append((own[:, None, None] * each).ravel())
@@ -242,6 +240,13 @@ class LinkModel:
         like_right = np.where(must, if_equal, if_not) * right
         like_wrong = np.where(must, if_not, if_equal) * (1 - right)
         return np.asarray(like_wrong / (like_right + like_wrong))
+
+
+def _log_likelihood(counts: Floats, must: Floats, cannot: Floats) -> Floats:
+    """Of counts along the last axis, with probabilities that links of a kind are together."""
+    kept, broken, joined, apart = np.moveaxis(counts, -1, 0)
+    of_must = xlogy(kept, must) + xlog1py(broken, -must)
+    return np.asarray(of_must + xlogy(joined, cannot) + xlog1py(apart, -cannot))
 
 
 def triangles(known: Constraints, wrong: Floats) -> Floats:
@@ -291,7 +296,7 @@ def _log_binomial(a: float, b: float) -> float:
 
 
 def plausibility(counts: Floats, shares: Floats) -> Floats:
-    """How probable it is that the truth is like each of some clusterings that used no links.
+    """How probable it is that the truth is like each of some clusterings.
 
     The truth puts the same share s of all pairs together as the clustering, and agrees with it up
     to an unknown ARI q: of the pairs that belong together, the clustering has t = s + q (1 - s)
@@ -303,7 +308,7 @@ def plausibility(counts: Floats, shares: Floats) -> Floats:
     Parameters
     ----------
     counts : ndarray of shape (n_clusterings, 4)
-        Of all links, which may be none.
+        Of held-out links, or of all links for clusterings that used none; may be zero.
     shares : ndarray of shape (n_clusterings,)
 
     Returns
@@ -339,7 +344,7 @@ def consensus(together: NDArray[np.bool_], models: NDArray[np.bool_], weight: Fl
     together : boolean ndarray of shape (n_clusterings, n_pairs)
         Which of some random pairs of rows each clustering puts together.
     models : boolean ndarray of shape (n_models, n_pairs)
-        The same for clusterings that used no links.
+        The same for the clusterings that the truth may be like.
     weight : ndarray of shape (n_models,)
         How probable each is.
     """

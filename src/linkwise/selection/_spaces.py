@@ -37,13 +37,6 @@ class MainDirections(TransformerMixin, BaseEstimator):
     are scaled by one factor, to a variance of one in total: otherwise a category would count as
     often as it has values, and rare values most. Sparse rows (words) are reduced by latent semantic
     analysis and compared by their directions.
-
-    Parameters
-    ----------
-    scale : bool, default=True
-        Whether columns get unit variance; sparse rows are never scaled.
-    random_state : int, default=0
-        Seed of the decompositions.
     """
 
     def __init__(self, scale: bool = True, random_state: int = 0):
@@ -92,15 +85,7 @@ def _scales(rows: NDArray) -> Floats:
 
 
 def learned_metric(name: str, Z: Floats, known: Constraints, seed: int) -> Any:
-    """A transformer of coordinates fitted to links; None if there are too few of them.
-
-    Parameters
-    ----------
-    name : {"ITML", "RCA"}
-    Z : ndarray of shape (n_samples, n_directions)
-    known : Constraints
-    seed : int
-    """
+    """A transformer of coordinates fitted to links; None if there are too few of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if name == "RCA":
@@ -151,15 +136,7 @@ def neighbor_graph(Z: Floats) -> sparse.csr_matrix:
 def spectral_embedding(
     graph: sparse.csr_matrix, known: Constraints | None, n_vectors: int
 ) -> Floats:
-    """First eigenvectors of the normalized graph with links written in (Kamvar et al. 2003).
-
-    Parameters
-    ----------
-    graph : CSR matrix of shape (n_samples, n_samples)
-    known : Constraints or None
-        Must-links get the weight 1, cannot-links 0.
-    n_vectors : int
-    """
+    """First eigenvectors of the normalized graph with links written in (Kamvar et al. 2003)."""
     n_rows = graph.shape[0]
     if known is not None and known.n_must_link + known.n_cannot_link:
         ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
@@ -176,7 +153,7 @@ def spectral_embedding(
         return np.asarray(found[:, ::-1])
     try:
         found = eigsh(laplacian, n_vectors, which="LA", v0=np.ones(n_rows), tol=1e-3)[1]
-    except ArpackNoConvergence as error:  # those that did converge
+    except ArpackNoConvergence as error:  # the converged eigenvectors
         found = error.eigenvectors
     return np.asarray(found[:, ::-1])
 

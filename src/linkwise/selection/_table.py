@@ -21,11 +21,6 @@ class Results(list[JsonDict]):
     A list of dicts with the manners of a frame: ``results["score"]`` is a column,
     ``results.to_frame()`` a pandas DataFrame, and a notebook shows a table.
 
-    Parameters
-    ----------
-    rows : iterable of dict
-        With the same keys.
-
     Examples
     --------
     >>> from linkwise.selection import Results

@@ -30,12 +30,7 @@ def contracted(Z: Floats, known: Constraints) -> Floats:
 
 
 class WardTree:
-    """Ward's hierarchy, cut into any number of clusters.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_directions)
-    """
+    """Ward's hierarchy, cut into any number of clusters."""
 
     def __init__(self, Z: Floats):
         tree, n_rows = linkage(Z, "ward"), len(Z)

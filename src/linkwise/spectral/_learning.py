@@ -62,8 +62,8 @@ class SpectralLearning(
         n x n numbers, up to 30,000 rows), or X itself.
     normalization : {"symmetric", "additive"}, default="symmetric"
         "symmetric": D^(-1/2) A D^(-1/2), as in spectral clustering [2]_. "additive":
-        (A + d_max I - D) / d_max, that of the paper [1]_. It does not make up for rows far from
-        all others, which easily become clusters of their own.
+        (A + d_max I - D) / d_max, that of the paper [1]_. It does not equalize degrees, so that
+        outliers easily become clusters.
     gamma : float, "local" or "median", default="local"
         Affinity is ``exp(-gamma * squared distance)``. "median" is 1 / (2 m), m the median of the
         squared distances in question. "local" gives each row a bandwidth s, its distance to the

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._optional import optional
-from linkwise._types import Estimator, Matrix
+from linkwise._types import Estimator, Labels
 from linkwise._version import __version__
 from linkwise.active import RepairedClustering
-from linkwise.active._refit import Fit
-from linkwise.active._settings import public_module
+from linkwise.report import Report, describe
 
-from ._controller import Controller, name_of
-from ._map_picture import map_svg
+from ._clusters import name_of
+from ._controller import Controller
 
 # The last four are the wide forms of the first, which some spreadsheets read alike.
 _FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -59,13 +58,21 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def labels_csv(controller: Controller) -> str:
     """One line per row: id, number and name of its cluster."""
     found = _cluster_columns(controller)
-    ids = [controller.name(row) for row in range(len(found["cluster"]))]
+    ids = controller.names(*range(len(found["cluster"])))
     return _csv(("id", *found), zip(ids, *found.values(), strict=True))
+
+
+def map_csv(controller: Controller) -> str:
+    """One line per row: id, place on the map, number and name of its cluster."""
+    found, places = _cluster_columns(controller), controller.map.places().astype(float)
+    columns = {"x": places[:, 0].round(4).tolist(), "y": places[:, 1].round(4).tolist(), **found}
+    ids = controller.names(*range(len(places)))
+    return _csv(("id", *columns), zip(ids, *columns.values(), strict=True))
 
 
 def _cluster_columns(controller: Controller) -> dict[str, list[object]]:
     """Number and name of the cluster of each row, as on the page; none for outliers."""
-    labels = controller.session.refit().labels.tolist()
+    labels = controller.clusters.final().labels.tolist()
     names = controller.session.snapshot().cluster_names
     return {
         "cluster": [c + 1 if c >= 0 else None for c in labels],
@@ -74,7 +81,7 @@ def _cluster_columns(controller: Controller) -> dict[str, list[object]]:
 
 
 class Columns(NamedTuple):
-    """The data with what was found: names of columns, and their cells."""
+    """Names and cells of the columns of the data and of the clusters."""
 
     names: list[str]
     cells: list[Sequence[object] | NDArray]
@@ -84,7 +91,7 @@ def data_columns(controller: Controller) -> Columns:
     """All columns of the data, then number and name of the cluster."""
     found = _cluster_columns(controller)
     given = controller.records.all_columns or {
-        "id": [controller.name(row) for row in range(len(found["cluster"]))]
+        "id": controller.names(*range(len(found["cluster"])))
     }
     names = list(given)
     for name in found:  # a column of the data with the same name stays
@@ -104,7 +111,7 @@ def data_csv(controller: Controller) -> str:
 
 def data_parquet(controller: Controller) -> bytes:
     """The data with clusters as Parquet."""
-    optional("pyarrow.parquet", extra="parquet", need="Taking Parquet home")
+    optional("pyarrow.parquet", extra="parquet", need="Export as Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -117,7 +124,7 @@ def data_parquet(controller: Controller) -> bytes:
 
 def data_excel(controller: Controller) -> bytes:
     """The data with clusters as a sheet of Excel; numbers as numbers, other cells as text."""
-    openpyxl = optional("openpyxl", extra="studio", need="Taking Excel home")
+    openpyxl = optional("openpyxl", extra="studio", need="Export as Excel")
     names, cells = data_columns(controller)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("clusters")
@@ -142,56 +149,52 @@ def data_excel(controller: Controller) -> bytes:
 
 
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # characters that no sheet may have
-_LONGEST_CELL = 32_767
+_LONGEST_CELL = 32_767  # characters of a cell of Excel
 
 
 def model_file(controller: Controller) -> bytes:
     """The fitted model as a file for `linkwise.load_model` and `linkwise predict`."""
     from linkwise.persistence import save_model
 
-    fit, session = controller.session.refit(), controller.session
-    n_rows, model = len(fit.labels), _predicting(fit, session.X)
-    ids = None if session.name(0) == 0 else [session.name(row) for row in range(n_rows)]
+    labels, session = controller.clusters.final().labels, controller.session
+    model = _predicting(controller, labels)
+    ids = None if session.name(0) == 0 else [session.name(row) for row in range(len(labels))]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.linkwise"
         save_model(
             model, path, preparation=controller.records.preparation, sample_ids=ids,
-            constraints=session.constraints, names=_model_names(controller, model, fit),
+            constraints=session.constraints, names=_model_names(controller, model, labels),
             about={"studio": __version__},
         )  # fmt: skip
         return path.read_bytes()
 
 
-def _predicting(fit: Fit, X: Matrix) -> Estimator:
-    """A model that places new rows in the clusters that are shown.
+def _predicting(controller: Controller, labels: Labels) -> Estimator:
+    """A model that assigns new rows to the clusters that are shown.
 
-    Where people changed clusters by hand, or the model knows its own rows only, that is one with
-    the means of the clusters.
+    Where clusters were corrected, or the model knows its own rows only, that is one with the means
+    of the clusters.
     """
-    if fit.grouping is None and not isinstance(fit.model, RepairedClustering):
+    fit = controller.session.refit()
+    is_corrected = fit.grouping is not None or bool((labels < 0).any())
+    if not is_corrected and not isinstance(fit.model, RepairedClustering):
         return fit.model
     from linkwise.kmeans import ConstrainedKMeans
 
-    numbers, labels = np.unique(fit.labels, return_inverse=True)
+    numbers, codes = np.unique(labels, return_inverse=True)
     first = int((numbers < 0).sum())  # rows without a cluster
-    return ConstrainedKMeans(len(numbers) - first).fit(X, labels - first)
+    return ConstrainedKMeans(len(numbers) - first).fit(controller.session.X, codes - first)
 
 
-def _model_names(controller: Controller, model: Estimator, fit: Fit) -> dict[int, str]:
-    """Names by the model's own numbers: those of the cluster that most of its rows are in."""
-    own = np.asarray(model.labels_)
-    found, names = {}, controller.session.snapshot().cluster_names
-    for number in np.unique(own[own >= 0]).tolist():
-        mine = fit.labels[(own == number) & (fit.labels >= 0)]
-        if len(mine):
-            found[number] = name_of(int(np.bincount(mine).argmax()), names)
-    return found
-
-
-def map_picture(controller: Controller) -> str:
-    """The map as an SVG picture."""
-    controller.session.refit()
-    return map_svg(controller.points("PCA"), controller.picture("PCA"))
+def _model_names(controller: Controller, model: Estimator, labels: Labels) -> dict[int, str]:
+    """Names by the model's own numbers: that of the cluster that most of its rows are in."""
+    fitted = np.asarray(model.labels_)
+    by_number, names = {}, controller.session.snapshot().cluster_names
+    for number in np.unique(fitted[fitted >= 0]).tolist():
+        shown = labels[(fitted == number) & (labels >= 0)]
+        if len(shown):
+            by_number[number] = name_of(int(np.bincount(shown).argmax()), names)
+    return by_number
 
 
 def constraints_csv(controller: Controller) -> str:
@@ -206,14 +209,23 @@ def constraints_csv(controller: Controller) -> str:
 
 
 def report_html(controller: Controller) -> str:
-    """The report of the newest fit as one page."""
-    fit = controller.session.refit()
-    report = getattr(fit.model, "report_", None)
-    if report is None:
-        raise ValueError(f"{type(fit.model).__name__} makes no report")
-    sizes = np.unique(fit.labels[fit.labels >= 0], return_counts=True)[1]
-    ids = [controller.name(row) for row in range(len(fit.labels))]
-    return replace(report, cluster_sizes=sizes).named(ids).to_html()
+    """The report on the clusters as they are shown, with their names, as one page."""
+    view, session = controller.clusters.final(), controller.session
+    numbers, codes = np.unique(view.labels, return_inverse=True)
+    labels = (codes - int((numbers < 0).sum())).astype(np.int32)  # 0, 1, 2, ..., -1 for none
+    ids = [session.name(row) for row in range(len(labels))]
+    model = session.refit().model
+    made: Report | None = getattr(model, "report_", None)
+    if made is None:
+        raise ValueError(f"{type(model).__name__} makes no report")
+    report = Report.of(
+        session.constraints.to_rows(len(labels), ids), labels, costs=np.zeros(0),
+        algorithm=made.algorithm, objective=made.objective, n_iter=made.n_iter,
+        converged=made.converged, seconds=made.seconds,
+    ).named(controller.names(*range(len(labels))))  # fmt: skip
+    report = replace(report, profiles=tuple(describe(labels, view.columns, view.words)))
+    names = session.snapshot().cluster_names
+    return report.to_html(names=[name_of(c, names) for c in numbers.tolist() if c >= 0])
 
 
 def python_lines(controller: Controller) -> str:
@@ -235,9 +247,9 @@ def python_lines(controller: Controller) -> str:
         settings["random_state"] = session.random_state
     given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return (
-        f"from {public_module(type(model))} import {type(model).__name__}\n"
+        f"from {'.'.join(type(model).__module__.split('.')[:2])} import {type(model).__name__}\n"
         f"{recipe}\n"
-        "# This session is in memory only: the model is fitted afresh, and may differ a little\n"
+        "# This session is in memory only: the model is fitted again, and may differ a little\n"
         "# from the one in the studio, which starts each fit from the one before.\n"
         f"model = {type(model).__name__}({given})\n"
         'labels = model.fit(X, constraints="constraints.csv", sample_ids=ids).labels_\n'
@@ -245,11 +257,11 @@ def python_lines(controller: Controller) -> str:
 
 
 class Export(NamedTuple):
-    """A file to take home."""
+    """A file to download."""
 
     make: Callable[[Controller], bytes]
     media_type: str
-    group: str  # what is in the file; several formats of the same stand together
+    group: str  # the content; formats of the same content are listed together
     title: str
     about: str
 
@@ -280,8 +292,12 @@ EXPORTS: dict[str, Export] = {
         "What the clusters are like, and which answers they violate: a page to pass on.",
     ),
     "map.svg": Export(
-        _text(map_picture), "image/svg+xml; charset=utf-8", "Map", "SVG",
-        "A picture for slides and papers.",
+        _text(lambda controller: controller.map.svg()), "image/svg+xml; charset=utf-8",
+        "Map", "SVG", "A picture for slides and papers; as CSV the places of all records.",
+    ),
+    "map.csv": Export(
+        _text(map_csv), "text/csv; charset=utf-8", "Map", "CSV",
+        "A picture for slides and papers; as CSV the places of all records.",
     ),
     "model.linkwise": Export(
         model_file, "application/octet-stream", "Model", "Saved model",

@@ -5,42 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from linkwise.active import Session
+
+if TYPE_CHECKING:
+    from linkwise.selection import AutoCluster
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Progress of a choice.
+    """Progress of a choice: its number of clusters with reasons, or why it failed."""
 
-    Attributes
-    ----------
-    state : {"idle", "running", "done", "failed"}
-    n_clusters : int or None
-        What it came to.
-    reasons : tuple of str
-        Why, or what went wrong.
-    """
-
-    state: str = "idle"
+    state: Literal["idle", "running", "done", "failed"] = "idle"
     n_clusters: int | None = None
     reasons: tuple[str, ...] = ()
 
 
 class ModelChoice:
-    """Choose the number of clusters of a session's model by the answers so far.
-
-    Parameters
-    ----------
-    session : Session
-
-    Attributes
-    ----------
-    now : Choice
-    changed : callable
-        Called, in another thread, whenever `now` changed.
-    """
+    """Choose the number of clusters by the answers so far; `changed` is called in its thread."""
 
     def __init__(self, session: Session):
         self._session = session
@@ -74,10 +57,10 @@ class ModelChoice:
             model = self._choose()
             reasons = tuple(model.report_.reasons)
             self._set(Choice("done", n_clusters=int(model.n_clusters_), reasons=reasons))
-        except Exception as error:  # shown to whoever asked for it
+        except Exception as error:  # shown on the page
             self._set(Choice("failed", reasons=(str(error),)))
 
-    def _choose(self) -> Any:
+    def _choose(self) -> AutoCluster:
         from linkwise.selection import AutoCluster
 
         session = self._session

@@ -1,4 +1,4 @@
-"""Several people on one session: who answers, agreement, and what to review."""
+"""Several people on one session: notes, answers per person, agreement, pairs to review."""
 
 from __future__ import annotations
 
@@ -7,54 +7,85 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from linkwise._types import JsonDict
-from linkwise.active import Answer
-from linkwise.active._answer_log import GIVEN_CONSTRAINTS
+from linkwise.active import Answer, Session
 
-_PAUSE = 120.0  # seconds between answers from which somebody was away
-_LOOKED_BACK = 50  # answers of a person for the rate
-_MOST_REVIEWED = 100
+LONGEST_NOTE = 2_000  # characters; the boxes of the page have the same limit
+KNOWN = "known beforehand"  # annotator of the constraints that a session begins with
+_PAUSE = 120.0  # seconds without an answer after which somebody counts as away
+
+
+class Notes:
+    """Notes kept with a session: on clusters, on pairs, and the guidelines."""
+
+    def __init__(self, session: Session):
+        self._session = session
+
+    def of_pair(self, i: int, j: int) -> str:
+        """The note on a pair of rows; empty if there is none."""
+        notes = self._session.snapshot().metadata.get("notes_pair", {})
+        return str(notes.get(pair_key(i, j), ""))
+
+    def write(self, kind: str, key: str, text: str) -> None:
+        """Write the note on a "cluster" or "pair"; empty text removes it."""
+        notes = dict(self._session.snapshot().metadata.get(f"notes_{kind}", {}))
+        notes[key] = text.strip()[:LONGEST_NOTE]
+        kept = {name: note for name, note in notes.items() if note}
+        self._session.set_metadata(**{f"notes_{kind}": kept})
+
+    def set_guidelines(self, text: str) -> None:
+        """Write the guidelines; empty text removes them."""
+        self._session.set_metadata(guidelines=text.strip()[:LONGEST_NOTE])
+
+
+def cluster_note(metadata: JsonDict, number: int) -> str:
+    """The note on a cluster; empty if there is none."""
+    return str(metadata.get("notes_cluster", {}).get(str(number), ""))
+
+
+def pair_key(i: int, j: int) -> str:
+    """The key of a note on a pair."""
+    return f"{min(i, j)} {max(i, j)}"
 
 
 def people(answers: Sequence[Answer], here: Iterable[str]) -> list[JsonDict]:
-    """Everybody who answered or is here, with numbers of answers."""
-    mine: dict[str, list[Answer]] = {name: [] for name in here}
-    present = set(mine)
+    """Everybody who answered or has an open page, with numbers of answers."""
+    by_name: dict[str, list[Answer]] = {name: [] for name in here}
+    present = set(by_name)
     for answer in answers:
-        if answer.is_active and answer.who != GIVEN_CONSTRAINTS:
-            mine.setdefault(answer.who, []).append(answer)
+        if answer.is_active and answer.who != KNOWN:
+            by_name.setdefault(answer.who, []).append(answer)
     return [
         {
             "name": name,
             "here": name in present,
-            "n_answers": len(given),
-            "n_unsure": sum(answer.said == "unsure" for answer in given),
-            "per_minute": answers_per_minute(given),
+            "n_answers": len(theirs),
+            "n_unsure": sum(answer.said == "unsure" for answer in theirs),
+            "per_minute": answers_per_minute(theirs),
         }
-        for name, given in sorted(mine.items(), key=lambda item: (-len(item[1]), item[0]))
+        for name, theirs in sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
 
 
-def answers_per_minute(given: Sequence[Answer]) -> float | None:
+def answers_per_minute(answers: Sequence[Answer], most: int = 50) -> float | None:
     """The rate of the last answers without pauses; None for fewer than three."""
-    last = given[-_LOOKED_BACK:]
-    gaps = [(two.at - one.at).total_seconds() for one, two in pairwise(last)]
+    gaps = [(two.at - one.at).total_seconds() for one, two in pairwise(answers[-most:])]
     busy = [gap for gap in gaps if 0 < gap < _PAUSE]
     return round(60 * len(busy) / sum(busy), 1) if len(busy) >= 2 else None
 
 
 def agreement(answers: Sequence[Answer]) -> JsonDict:
-    """Of the questions that several people answered, on how many all say the same."""
-    said: dict[frozenset[int], dict[str, str]] = defaultdict(dict)
+    """Number of questions that several people answered, and on how many of them all agree."""
+    by_pair: dict[frozenset[int], dict[str, str]] = defaultdict(dict)
     for answer in answers:
-        if answer.is_active and answer.said != "unsure" and answer.who != GIVEN_CONSTRAINTS:
-            said[frozenset((answer.i, answer.j))][answer.who] = answer.said
-    shared = [by for by in said.values() if len(by) > 1]
-    agreed = sum(len(set(by.values())) == 1 for by in shared)
+        if answer.is_active and answer.said != "unsure" and answer.who != KNOWN:
+            by_pair[frozenset((answer.i, answer.j))][answer.who] = answer.said
+    shared = [by_name for by_name in by_pair.values() if len(by_name) > 1]
+    agreed = sum(len(set(by_name.values())) == 1 for by_name in shared)
     return {"n_shared": len(shared), "n_agreed": agreed}
 
 
 def to_review(
-    answers: Sequence[Answer], disputed: set[int], violated: set[int]
+    answers: Sequence[Answer], disputed: set[int], violated: frozenset[int]
 ) -> list[tuple[Answer, str]]:
     """Answers to look at again, with the reason: disputed first, then violated, then unsure."""
     active = [answer for answer in answers if answer.is_active]
@@ -66,7 +97,7 @@ def to_review(
         for one in active
         if one.said == "unsure" and frozenset((one.i, one.j)) not in decided
     ]
-    first = {frozenset((entry[0].i, entry[0].j)): entry for entry in reversed(found)}
-    return [entry for entry in found if first[frozenset((entry[0].i, entry[0].j))] is entry][
-        :_MOST_REVIEWED
-    ]
+    first: dict[frozenset[int], tuple[Answer, str]] = {}
+    for entry in found:
+        first.setdefault(frozenset((entry[0].i, entry[0].j)), entry)
+    return list(first.values())

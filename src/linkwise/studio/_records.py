@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,9 +20,8 @@ from linkwise.tables import Preparation
 from ._columns import IMAGES
 from ._passages import Part, Vocabulary, mark_words
 
-_PASSAGE = 60  # letters from which a field counts as a passage of text
-_FAR = 0.2  # of the range of a column
-_STRONGEST = 12  # features shown of a sparse row
+_PASSAGE = 60  # letters of a line in the panel; longer fields are texts
+_DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?!\d)")
 
 
 class Scale(NamedTuple):
@@ -147,10 +147,8 @@ class Records:
 
         Parameters
         ----------
-        i : int
-            First row.
-        j : int
-            Second row.
+        i, j : int
+            Row numbers.
         """
         return [self.compare_field(name, i, j) for name in self.shown]
 
@@ -161,6 +159,8 @@ class Records:
         ----------
         name : str
             Name of the column.
+        *rows : int
+            Row numbers.
         """
         return [str(self.columns[name][row]) for row in rows]
 
@@ -171,10 +171,8 @@ class Records:
         ----------
         name : str
             Name of the column.
-        i : int
-            First row.
-        j : int
-            Second row.
+        i, j : int
+            Row numbers.
         """
         one, two = self.texts(name, i, j)
         passage = max(len(one), len(two)) > _PASSAGE
@@ -194,6 +192,26 @@ class Records:
             "b": right,
             "places": places,
         }
+
+    def numbers_of(self, name: str) -> NDArray[np.float64] | None:
+        """The cells of a column as numbers; None if they are none.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
+        scale = self._scales.get(name)
+        return None if scale is None else scale.values
+
+    @cached_property
+    def dates(self) -> frozenset[str]:
+        """Columns of numbers whose cells are dates: days since 1970-01-01."""
+        return frozenset(
+            name
+            for name in self.numbers
+            if name in self.columns and _DATE.match(_first_given(self.columns[name]))
+        )
 
     def _vocabulary(self, name: str) -> Vocabulary:
         if name not in self._vocabularies:
@@ -252,15 +270,19 @@ def _columns_of(X: Matrix, names: Sequence[str]) -> dict[str, list[str]]:
 
 def _strongest(row: sparse.csr_matrix, names: Sequence[str]) -> str:
     """The largest entries of a sparse row in words."""
-    order = np.argsort(-np.abs(row.data), kind="stable")[:_STRONGEST]
+    order = np.argsort(-np.abs(row.data), kind="stable")[:12]
     return ", ".join(f"{names[row.indices[k]]} {row.data[k]:.3g}" for k in order.tolist())
 
 
 def _is_far(places: list[float | None] | None) -> bool:
-    """Whether a numerical difference is large."""
+    """Whether a numerical difference is at least a fifth of the range of the column."""
     if places is None or places[0] is None or places[1] is None:
         return True
-    return abs(places[0] - places[1]) >= _FAR
+    return abs(places[0] - places[1]) >= 1 / 5
+
+
+def _first_given(cells: Sequence[object] | NDArray) -> str:
+    return next((text for cell in cells if (text := str(cell).strip())), "")
 
 
 def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
@@ -273,5 +295,6 @@ def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
 
 
 def _is_prose(cells: Sequence[object] | NDArray, n_looked_at: int = 200) -> bool:
+    """Whether cells have more than three words on average."""
     some = [str(cell) for cell in cells[:n_looked_at]]
     return sum(len(cell.split()) for cell in some) > 3 * len(some)

@@ -1,8 +1,9 @@
 """Middleware that answers a repeated request with the first reply, so that it counts once.
 
 A client that does not know whether its request arrived sends it again with the same
-``Idempotency-Key``. The newest keys are kept in memory, and in the file of the session if it has
-one: then a request also counts once when the studio was started again in between.
+``Idempotency-Key``. The newest replies are in memory, and in the file of the session if it has
+one: then a request also counts once after a restart. The file is written through a connection of
+its own, because that of the session belongs to its thread.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ import contextlib
 import hashlib
 import json
 import sqlite3
+from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._kept_replies import find_reply, keep_reply
 from ._security import App, Receive, Scope, Send
 
+# Replies of a day at ten requests a minute; clients retry within minutes.
 _MOST_KEYS = 10_000
-_LONGEST_KEY = 200
-_LARGEST_KEPT = 1_000_000  # bytes of a reply that is kept in the file of a session
-_HEADER = b"idempotency-key"
+_LARGEST_KEPT = 1_000_000  # bytes; larger replies are exports, which can be made again
+
+Message = MutableMapping[str, Any]
 
 
 @dataclass
@@ -33,18 +36,11 @@ class _Reply:
 
     body: str
     done: asyncio.Event = field(default_factory=asyncio.Event)
-    messages: list[MutableMapping[str, Any]] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
 
 class ReplayMiddleware:
-    """ASGI middleware for POST requests with an ``Idempotency-Key``.
-
-    Parameters
-    ----------
-    app : ASGI application
-    file : callable
-        The file of the open session; None if there is none.
-    """
+    """ASGI middleware for POST requests with an ``Idempotency-Key``; `file` is the session's."""
 
     def __init__(self, app: App, file: Callable[[], Path | None] = lambda: None):
         self._app, self._file = app, file
@@ -75,19 +71,17 @@ class ReplayMiddleware:
         """A reply that was given before the studio was started again."""
         file, found = self._file(), None
         if file is not None:
-            with contextlib.suppress(sqlite3.Error):  # the request itself tells what is wrong
-                found = await asyncio.to_thread(find_reply, file, f"{path} {key}")
-        if found is None:
-            return None
-        reply = _Reply(found.body, messages=found.messages)
-        reply.done.set()
-        return reply
+            with contextlib.suppress(sqlite3.Error):  # the request itself reports the error
+                found = await asyncio.to_thread(_find, file, f"{path} {key}")
+        if found is not None:
+            found.done.set()
+        return found
 
     async def _keep(self, key: tuple[str, str], reply: _Reply) -> None:
         file, size = self._file(), sum(len(m.get("body", b"")) for m in reply.messages)
         if file is not None and size <= _LARGEST_KEPT:
-            with contextlib.suppress(sqlite3.Error):  # it is in memory still
-                await asyncio.to_thread(keep_reply, file, " ".join(key), reply.body, reply.messages)
+            with contextlib.suppress(sqlite3.Error):  # the reply stays in memory
+                await asyncio.to_thread(_store, file, " ".join(key), reply)
 
     async def _first(
         self, key: tuple[str, str], digest: str, scope: Scope, body: bytes, send: Send
@@ -96,7 +90,7 @@ class ReplayMiddleware:
         while len(self._replies) > _MOST_KEYS:
             self._replies.popitem(last=False)
 
-        async def keep(message: MutableMapping[str, Any]) -> None:
+        async def keep(message: Message) -> None:
             reply.messages.append(message)
             await send(message)
 
@@ -111,17 +105,42 @@ class ReplayMiddleware:
             reply.done.set()
 
 
+def _find(file: Path, key: str) -> _Reply | None:
+    """The stored reply to an earlier request."""
+    with closing(sqlite3.connect(file, timeout=10)) as db:
+        row = db.execute("SELECT body, messages FROM replied WHERE key = ?", (key,)).fetchone()
+    return None if row is None else _Reply(row[0], messages=_decoded(row[1]))
+
+
+def _store(file: Path, key: str, reply: _Reply) -> None:
+    """Store a reply; the oldest are deleted."""
+    text = json.dumps(reply.messages, default=lambda raw: {"bytes": b64encode(raw).decode()})
+    with closing(sqlite3.connect(file, timeout=10)) as db, db:
+        db.execute("INSERT OR REPLACE INTO replied VALUES (?, ?, ?)", (key, reply.body, text))
+        db.execute(
+            "DELETE FROM replied WHERE rowid <= (SELECT max(rowid) FROM replied) - ?", (_MOST_KEYS,)
+        )
+
+
+def _decoded(text: str) -> list[Message]:
+    def decode(found: dict[str, str]) -> object:
+        return b64decode(found["bytes"]) if list(found) == ["bytes"] else found
+
+    return list(json.loads(text, object_hook=decode))
+
+
 def _key_of(scope: Scope) -> str | None:
     if scope["type"] != "http" or scope["method"] != "POST":
         return None
-    found = next((value for name, value in scope["headers"] if name.lower() == _HEADER), b"")
-    return found.decode("latin-1")[:_LONGEST_KEY] or None
+    keys = (value for name, value in scope["headers"] if name.lower() == b"idempotency-key")
+    found = next(keys, b"")
+    return found.decode("latin-1")[:200] or None
 
 
 async def _read(receive: Receive) -> bytes:
     parts: list[bytes] = []
     while True:
-        message: MutableMapping[str, Any] = await receive()
+        message: Message = await receive()
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)
@@ -138,7 +157,7 @@ def _once(body: bytes) -> Receive:
     return receive
 
 
-def _as_replay(message: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _as_replay(message: Message) -> Message:
     if message["type"] != "http.response.start":
         return message
     return {**message, "headers": [*message.get("headers", []), (b"idempotent-replayed", b"true")]}

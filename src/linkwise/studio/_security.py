@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-LARGEST_BODY = 64 * 1024  # bytes of a request
+LARGEST_BODY = 1024**2  # bytes of a request: the numbers of 100,000 selected rows
 LARGEST_UPLOAD = 4 * 1024**3  # bytes of a file dropped on the start page
 UPLOAD = "/start/upload"
-LARGEST_MESSAGE = 256 * 1024  # bytes of a message on the websocket
+LARGEST_MESSAGE = 64 * 1024  # bytes of a message on the websocket, which carries no data
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "

@@ -1,7 +1,8 @@
 """Background server: one thread and event loop per process, one port per studio.
 
-NiceGUI keeps its pages and its websocket in one place a process. It is started once and mounted
-into the application of every studio; the guard tells a request which studio it belongs to.
+NiceGUI keeps its pages and its websocket in one place per process. It is started once, with an
+application of its own, to which every studio passes what is not its API. `SecurityMiddleware` puts
+the studio of a request into its scope.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from nicegui import core, ui
+from nicegui import app as nicegui_app
+from nicegui import ui
 
 from ._security import LARGEST_MESSAGE, App
 
-_STARTING, _ENDING = 60.0, 5.0  # seconds to wait
+_PATIENCE = 60.0  # seconds to start or stop, also on a busy machine
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_pages = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -30,15 +33,14 @@ def event_loop() -> asyncio.AbstractEventLoop:
         if _loop is None:
             loop = asyncio.new_event_loop()
             threading.Thread(target=loop.run_forever, name="linkwise-studio", daemon=True).start()
-            asyncio.run_coroutine_threadsafe(_start_nicegui(), loop).result(_STARTING)
+            asyncio.run_coroutine_threadsafe(_start_nicegui(), loop).result(_PATIENCE)
             _loop = loop
         return _loop
 
 
 async def _start_nicegui() -> None:
-    root = FastAPI()
     ui.run_with(
-        root,
+        _pages,
         title="linkwise studio",
         dark=None,
         language="en-US",
@@ -47,25 +49,18 @@ async def _start_nicegui() -> None:
         reconnect_timeout=10.0,
     )
     # The components show themselves that they work; Quasar's bar has no name for screen readers.
-    core.app.config.quasar_config["loadingBar"] = {"skipHijack": True}
+    nicegui_app.config.quasar_config["loadingBar"] = {"skipHijack": True}
     # Held open as long as the process lives: studios come and go.
-    await root.router.lifespan_context(root).__aenter__()
+    await _pages.router.lifespan_context(_pages).__aenter__()
 
 
 def mount_pages(app: FastAPI) -> None:
     """Serve NiceGUI's pages from an application."""
-    app.mount("/", core.app)
+    app.mount("/", _pages)
 
 
 class Server:
-    """A web server on a port of its own.
-
-    Parameters
-    ----------
-    bound : socket.socket
-        Where it listens.
-    app : ASGI application
-    """
+    """A web server on a bound socket."""
 
     def __init__(self, bound: socket.socket, app: App):
         config = uvicorn.Config(
@@ -85,7 +80,7 @@ class Server:
     def close(self) -> None:
         """Stop listening."""
         self._server.should_exit = True
-        self._done.result(_ENDING)
+        self._done.result(_PATIENCE)
 
 
 def listen_on(host: str, port: int) -> socket.socket:

@@ -23,7 +23,7 @@ from linkwise.active._settings import stored_settings
 from linkwise.tables import DELIMITED, EXCEL, NUMPY, PARQUET, Table, suffix_of
 
 from ._columns import IMAGES, ROLES, guess_roles
-from ._example import write_digits
+from ._images import write_digits
 from ._plan import begin_session, load_again, read_source, reopen_session
 from ._records import Records
 from ._upload_limits import check_upload

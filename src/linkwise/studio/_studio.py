@@ -7,7 +7,8 @@ import secrets
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from html import escape
-from typing import Any
+from socket import socket
+from typing import TYPE_CHECKING, Any
 
 from linkwise._optional import optional
 from linkwise.active import Session
@@ -16,7 +17,10 @@ from ._controller import Controller
 from ._records import Records
 from ._start import Start
 
-PORT = 8765
+if TYPE_CHECKING:
+    from ._page import View
+
+PORT = 8765  # of the links in the documentation
 LOOPBACK = "127.0.0.1"
 
 
@@ -90,7 +94,7 @@ class Studio:
         self._owned: Session | None = None  # begun on the start page, closed by the studio
         self._token, self.is_shared = secrets.token_urlsafe(24), host is not None
         self._loop = _host.event_loop()
-        self._views: set[Any] = set()
+        self._views: set[View] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
         self._stop_listening: Callable[[], None] = lambda: None
         self._show_lock = threading.Lock()
@@ -101,7 +105,7 @@ class Studio:
                 self.start.may_read = False
         bound = _bind(host or LOOPBACK, port)
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
-        app = make_api(lambda: self.controller)
+        app = make_api(lambda: self.controller, lambda: self.people)
         if self.start is not None:
             add_start(app, self.start, self._show_owned, self.go_to_start)
         _page.register()
@@ -118,7 +122,9 @@ class Studio:
     def controller(self) -> Controller:
         """What page and JSON interface show; ValueError while no session is open."""
         if self._controller is None:
-            raise ValueError("no session is open yet; choose the data on the start page")
+            from ._api import NoSession
+
+            raise NoSession("no session is open yet; choose the data on the start page")
         return self._controller
 
     @property
@@ -141,7 +147,7 @@ class Studio:
             self._drop()
             self._controller = controller
             self._stop_listening = session.listen(self._note)
-            controller.model_choice.changed = self._note
+            controller.choice.changed = controller.map.changed = self._note
         self._reload()
 
     def _show_owned(self, session: Session, records: Records) -> None:
@@ -160,7 +166,7 @@ class Studio:
         self._stop_listening()
         self._stop_listening = lambda: None
         if self._controller is not None:
-            self._controller.model_choice.stop()
+            self._controller.choice.stop()
         self._controller = None
         if self._owned is not None:
             self._owned.close()
@@ -169,7 +175,11 @@ class Studio:
     def _reload(self) -> None:
         """Let all pages begin anew."""
         if self._open:
-            self._loop.call_soon_threadsafe(lambda: [view.reload() for view in list(self._views)])
+            self._loop.call_soon_threadsafe(self._reload_all)
+
+    def _reload_all(self) -> None:
+        for view in list(self._views):
+            view.reload()
 
     @property
     def url(self) -> str:
@@ -216,52 +226,48 @@ class Studio:
 
     # ---------------------------------------------------------------- pages that are open
 
-    def add_view(self, view: Any) -> None:
-        """Register a view; ``view.refresh()`` is awaited after each change.
+    def add_view(self, view: View) -> None:
+        """Register an open page.
 
         Parameters
         ----------
-        view : object
-            A page with a coroutine `refresh`.
+        view : View
+            One tab of a browser.
         """
         self._views.add(view)
+        self.refresh()
 
-    def remove_view(self, view: Any) -> None:
-        """Remove a closed page.
+    def remove_view(self, view: View) -> None:
+        """Remove a closed page; the pending questions of its person are released.
 
         Parameters
         ----------
-        view : object
-            A page with a coroutine `refresh`.
+        view : View
+            As in `add_view`.
         """
         self._views.discard(view)
-        if self._open:
-            self._start(self.leave(view.who))
+        if self._open and self.has_session and view.who not in self.people:
+            self._start(self.run(lambda: self.controller.session.release(who=view.who)))
+        self.refresh()
 
     @property
     def people(self) -> list[str]:
         """Everybody with an open page."""
-        return sorted({view.who for view in self._views if view.who})
-
-    async def leave(self, who: str) -> None:
-        """Release the pending questions of a person without open tabs.
-
-        Parameters
-        ----------
-        who : str
-            Name of the person.
-        """
-        if self._open and self.has_session and all(view.who != who for view in self._views):
-            await self.run(lambda: self.controller.session.release(who=who))
+        return sorted({view.who for view in list(self._views) if view.who})
 
     def _note(self) -> None:
         """Notify the pages, in their thread, that the session changed."""
         if self._open:
-            self._loop.call_soon_threadsafe(self._refresh)
+            self._loop.call_soon_threadsafe(self.refresh)
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Let all pages fetch their state; call it in the event loop."""
         for view in list(self._views):
-            self._start(view.refresh())
+            view.refresh()
+
+    async def version(self) -> int:
+        """Version of the session, with the answers of other processes."""
+        return int(await self.run(lambda: self.controller.session.snapshot().version))
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a function in a thread; `close` waits for it.
@@ -275,14 +281,14 @@ class Studio:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))
 
-    def _start(self, controller: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-        task = asyncio.ensure_future(controller)
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)  # the loop itself holds tasks only weakly
         task.add_done_callback(self._tasks.discard)
         return task
 
 
-def _bind(host: str, port: int | None) -> Any:
+def _bind(host: str, port: int | None) -> socket:
     from ._server import listen_on
 
     if port is not None:

@@ -29,6 +29,7 @@ DAYS_NOTE = "dates are read as days since 1970-01-01"
 _CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|BRL"
 _CURRENCY = re.compile(rf"[$€£¥₹]|(?<![A-Za-z])(?:{_CODES}|kr|zł|Fr\.)(?![A-Za-z])")
 _PERCENT = re.compile(r"\s*%$")
+_UNIT = re.compile(r"(?<=\d)\s+[^\W\d]\S{0,7}$")  # 12.5 kg, but not 12a, which is a code
 _DIGITS = re.compile(r"[-+]?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][-+]?\d+)?")
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 # 1,234.5 and 1 234.5 (groups of three digits, then a point); 1.234,5 and 12,5 (a comma).
@@ -186,22 +187,25 @@ def _parsed(cells: list[str], parse: Callable[[str], datetime]) -> list[float] |
 
 def _amounts(cells: list[str], comma: bool) -> tuple[list[float], str] | None:
     percent = [_PERCENT.search(cell) is not None for cell in cells]
-    money = [_CURRENCY.search(cell) is not None for cell in cells]
     if any(percent) and not all(percent):
         return None
-    units = _PERCENT if all(percent) else _CURRENCY
-    bare = [units.sub("", cell, count=1).strip() for cell in cells]
+    unit, note = (_PERCENT, "percentages, 12 % as 12") if all(percent) else _unit(cells)
+    bare = [unit.sub("", cell, count=1).strip() for cell in cells]
     bare = ["-" + cell[1:].strip() if cell.startswith("-") else cell for cell in bare]
-    if not all(map(_DIGITS.fullmatch, bare)):
-        return None
-    read = _separated(bare, comma)
-    if read is None:
+    if not all(map(_DIGITS.fullmatch, bare)) or (read := _separated(bare, comma)) is None:
         return None
     values, separators = read
-    notes = ["percentages, 12 % as 12"] if all(percent) else []
-    notes += ["amounts of money, without the currency"] if any(money) else []
-    notes += [separators] if separators else []
-    return values, "read as numbers: " + "; ".join(notes) if notes else ""
+    notes = "; ".join(own for own in (note, separators) if own)
+    return values, f"read as numbers: {notes}" if notes else ""
+
+
+def _unit(cells: list[str]) -> tuple[re.Pattern[str], str]:
+    """The unit of a column: a currency, which may differ, or the same word in all cells."""
+    if any(map(_CURRENCY.search, cells)):
+        return _CURRENCY, "amounts of money, without the currency"
+    units = {found[0].strip() if (found := _UNIT.search(cell)) else "" for cell in cells}
+    is_unit = len(units) == 1 and "" not in units and len(cells) > 2
+    return (_UNIT, f"in {units.pop()}") if is_unit else (_CURRENCY, "")
 
 
 def _separated(cells: list[str], comma: bool) -> tuple[list[float], str] | None:

@@ -136,7 +136,7 @@ def _kind(table: Table, name: str) -> Kind:
         if unique and _has_word(name, _ID_NAMES) and (column == np.floor(column)).all():
             return Kind("id", "every value occurs once")
         return Kind("number", "numbers")
-    if not few and sum(map(is_number, some)) >= _NEARLY_ALL * len(some):
+    if not few and sum(is_number(cell.rstrip(" %")) for cell in some) >= _NEARLY_ALL * len(some):
         return Kind("number", "numbers, with slips")
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= _TEXT_WORDS and distinct > min(_FEW, len(given) / 2):
@@ -285,6 +285,8 @@ def _chosen(
     chosen += [n for n in table.unreadable if n not in out]
     found = [n for n, k in kinds.items() if k.kind == "text"]
     used = [] if len(chosen) >= _ENOUGH else found
+    if table.n_rows < 2:
+        raise FileFormatError(table.path, "has one row; clustering needs at least two")
     if not chosen and not used:
         told = listed(f"{name!r} ({kind.why})" for name, kind in kinds.items())
         raise FileFormatError(
@@ -360,6 +362,12 @@ def _notes(
     if categories:
         weight = ", each with the weight of one column" if scale else ""
         found.append(f"categories, one column per value{weight}: {quoted(categories)}")
+    found += [
+        f"{n:,} cells in {own.name!r} are {mark}; if they stand for missing values, give "
+        f"{{missing={mark}}}"
+        for own in kept
+        for mark, n in _marks(table.columns[own.name])
+    ]
     filled = [
         f"{int(gaps[own.name].sum()):,} in {own.name!r} with {own.fill}"
         for own in kept
@@ -370,6 +378,16 @@ def _notes(
             f"missing values are filled (median, or the most frequent category): {listed(filled)}"
         )
     return found
+
+
+def _marks(column: NDArray) -> list[tuple[int, int]]:
+    """Negative numbers of nines in a column that has no other negative number, and how often."""
+    if column.dtype == object:
+        return []
+    negative = column[column < 0]
+    values = np.unique(negative)
+    is_mark = len(values) == 1 and values[0] in (-9, -99, -999, -9999, -99999)
+    return [(int(values[0]), len(negative))] if is_mark else []
 
 
 # -------------------------------------------------------------------- texts
@@ -439,6 +457,11 @@ def text_features(
             vectorizer.idf_.tolist(), _latent(words).tolist(),
         )  # fmt: skip
     X, empty = own.embed(texts)
+    if len(empty) == len(texts):
+        raise InputError(
+            f"column {names[0]!r} has no words that the model knows; {{name_features}}, or change "
+            "{embedding}"
+        )
     how = "words" if model == WORDS else "meaning"
     notes = [f"text: {quoted(names)} by {how} ({{embedding}} changes it)"]
     if len(empty):
@@ -525,7 +548,8 @@ def _slips(table: Table, name: str, gap: NDArray[np.bool_]) -> str | None:
     column = table.columns[name]
     cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
     slips = [(row, cell) for row, cell in cells if not is_number(cell)]
-    if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
+    n_numbers = sum(is_number(cell.rstrip(" %")) for _, cell in cells)
+    if not slips or n_numbers < _NEARLY_ALL * len(cells):
         return None
     if len({cell for _, cell in cells}) <= min(_FEW_NUMBERS, len(cells) / 2):
         return None

@@ -542,6 +542,9 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
             f"line 1: more than one column is called {quoted(again)}; rename all but one "
             "(or add a header line, if line 1 is data)",
         )
+    if "" in names and len(names) > 2 and sum(map(bool, names)) == 1:
+        what = f"line 1 has one cell ({max(names)!r}) and looks like a title"
+        raise FileFormatError(path, f"{what}; remove it if the names of columns are in line 2")
     if "" in names:
         raise FileFormatError(
             path,
@@ -580,7 +583,7 @@ def _ragged(path: Path, text: str, delimiter: str) -> FileFormatError:
         f"Put cells that contain {delimiter!r} in quotes, and fill up or remove the other lines"
     )
     if len(widths) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1:
-        advice = "If line 1 is a title and the names are in line 2, remove line 1"
+        advice = "Line 1 looks like a title: remove it if the names of columns are in line 2"
     return FileFormatError(
         path,
         f"the header line has {widths[0]} cells, but {listed(bad)} "

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
 from linkwise.constraints import Constraints, color_closure
-from linkwise.kmeans.solver._assigners import Assigner, Hard
-from linkwise.kmeans.solver._init_centers import (
-    from_clustered_neighborhoods,
-    from_contracted_rows,
-)
-from linkwise.kmeans.solver._limits import Outliers, Size
-from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
+from linkwise.kmeans.solver._hard import Hard, fewest_violations
+from linkwise.kmeans.solver._limits import Outliers, Size, check_limits
+from linkwise.kmeans.solver._outliers import limited, read_limits
+from linkwise.kmeans.solver._penalties import NoPenalty
 from linkwise.kmeans.solver._problem import Problem
-from linkwise.kmeans.solver._relaxation import fewest_violations
+from linkwise.kmeans.solver._runs import Preset
+from linkwise.kmeans.solver._starts import chosen_start, hard_start
 
-from ._base import N_STARTS, BaseKMeans
-from ._sizes import LimitsMixin
+from ._base import BaseKMeans
+from ._parts import N_STARTS, count_runs, euclidean
 
-_AUTO_RUNS = 10  # of one start each
-_REPLACED = 6  # runs whose iterations the starts and swaps may take: at most twice the time of ten
-_EXACT_REPLACED = 40  # the same, where the optimum is asked for
+_AUTO_RUNS = 10  # of one kind of start: scikit-learn's former n_init
+# Runs whose iterations the starts and swaps may take: with 6 at most twice the time of ten runs,
+# more where the optimum of every assignment is asked for.
+_REPLACED, _EXACT_REPLACED = 6, 40
 
 
-class COPKMeans(LimitsMixin, BaseKMeans):
+class COPKMeans(BaseKMeans):
     """k-means that satisfies every must-link and cannot-link.
 
     Must-linked rows move as one weighted point. Cannot-linked groups are assigned greedily, the
@@ -69,9 +69,9 @@ class COPKMeans(LimitsMixin, BaseKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -114,7 +114,6 @@ class COPKMeans(LimitsMixin, BaseKMeans):
     True
     """
 
-    _default_init = "k-means++"
     _takes_groups = True
 
     def __init__(
@@ -151,55 +150,49 @@ class COPKMeans(LimitsMixin, BaseKMeans):
         self.on_infeasible = on_infeasible
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_limits()
+        check_limits(self.min_size, self.max_size, self.outliers, self.n_clusters)
         check_choice("assignment", self.assignment, ("auto", "greedy", "exact"))
         check_choice("on_infeasible", self.on_infeasible, ("raise", "relax"))
 
-    def _prepare(self, problem: Problem) -> Problem:
+    def _preset(self, problem: Problem) -> Preset:
+        problem = self._feasible(problem)
+        example = problem.example
+        assert example is not None
+        limits = read_limits(self.min_size, self.max_size, self.outliers, problem.rows, problem.k)
+        n_runs, n_replaced = self._effort(problem)
+        preset = Preset(
+            problem,
+            geometry=lambda: euclidean(problem),
+            penalty=lambda: NoPenalty(problem.links),
+            assigner=lambda: Hard(problem, self.assignment, example),
+            start=chosen_start(self.init, problem, hard_start(problem)),
+            n_runs=n_runs,
+            n_replaced=n_replaced,
+        )
+        return limited(preset, limits, self.init, self.n_init)
+
+    def _effort(self, problem: Problem) -> tuple[int, int]:
+        """How many runs there are, and how many runs swaps replace."""
+        if not isinstance(self.init, str):
+            return count_runs(self.n_init, 1), 0
+        if self.init != "auto":
+            return count_runs(self.n_init, _AUTO_RUNS), 0
+        n_runs, exact = count_runs(self.n_init, N_STARTS), self.assignment == "exact"
+        return n_runs, max(_EXACT_REPLACED if exact and problem.known else _REPLACED, n_runs)
+
+    def _feasible(self, problem: Problem) -> Problem:
+        """The problem with a labeling that satisfies all constraints that are enforced."""
         known, ids = problem.known, problem.ids
-        if problem.seeds is not None and (problem.seeds >= 0).any():
+        if problem.has_seeds:
+            assert problem.seeds is not None
             known = known + Constraints(labels=problem.seeds)
         problem = Problem(problem.rows, problem.k, known, ids=ids)
-        closure = problem.closure
-        found = color_closure(closure, problem.k)
-        if closure.consistent and found.colors is not None:
-            return Problem(problem.rows, problem.k, known, example=found.colors, ids=ids)
+        found = color_closure(problem.closure, problem.k)
+        if problem.closure.consistent and found.colors is not None:
+            return replace(problem, example=found.colors)
         if self.on_infeasible == "raise":
             known._by_id(ids).diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
-        relaxed = Problem(problem.rows, problem.k, known, enforced=kept)
+        relaxed = replace(problem, enforced=kept)
         first = np.unique(relaxed.closure.component, return_index=True)[1]
-        return Problem(
-            problem.rows,
-            problem.k,
-            known,
-            enforced=kept,
-            example=labels[relaxed.closure.nodes[first]],
-            ids=ids,
-        )
-
-    def _penalty(self, problem: Problem) -> Penalty:
-        return NoPenalty(problem.links)
-
-    def _n_runs(self, problem: Problem) -> int:
-        if self.n_init != "auto":
-            return int(self.n_init)
-        return N_STARTS if self._init_is_auto else _AUTO_RUNS if isinstance(self.init, str) else 1
-
-    def _n_replaced(self, problem: Problem) -> int:
-        if not self._init_is_auto:
-            return 0
-        usual = _EXACT_REPLACED if self.assignment == "exact" and problem.known else _REPLACED
-        return max(usual, self._n_runs(problem))
-
-    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""
-        if not self._init_is_auto or run % 3 == 2:
-            return super()._centers(problem, rng, run)
-        found = from_clustered_neighborhoods(problem, rng) if run % 3 else None
-        return from_contracted_rows(problem, rng) if found is None else found
-
-    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
-        assert problem.example is not None
-        return Hard(problem, self.assignment, problem.example)
+        return replace(relaxed, example=labels[relaxed.closure.nodes[first]])

@@ -1,4 +1,4 @@
-"""HMRF-KMeans: soft constraints under a chosen distortion, which is learnt."""
+"""HMRF-KMeans: soft constraints under a chosen distortion, which is learned."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from typing import Literal
 from sklearn.utils import Tags
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
-from linkwise._validation import check_choice, check_number
+from linkwise._validation import MAX_ENTAILED, check_choice, check_number
 from linkwise.geometry import Eta, Geometry, Rayleigh
-from linkwise.kmeans.solver._assigners import Assigner
-from linkwise.kmeans.solver._inference import Inference, make_assigner
-from linkwise.kmeans.solver._penalties import Penalty
+from linkwise.kmeans.solver._inference import INFERENCES, Inference, make_assigner
 from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._runs import Preset
 
-from ._distortion_base import DistortionKMeans, Learning
+from ._base import BaseKMeans
+from ._parts import (
+    Learning,
+    check_distortion,
+    distance_penalty,
+    distorted,
+    distorted_start,
+    geometry_class,
+    labels_as_links,
+    soft_runs,
+)
 
 
-class HMRFKMeans(DistortionKMeans):
-    """k-means on a hidden Markov random field: constraints and a distortion that is learnt.
+class HMRFKMeans(BaseKMeans):
+    """k-means on a hidden Markov random field: constraints and a distortion that is learned.
 
     Minimizes (3.14) of [1]_: distortions of the rows from their centers, what violated links cost,
-    and minus the logarithm of the prior of the learnt weights. A violated must-link costs its
+    and minus the logarithm of the prior of the learned weights. A violated must-link costs its
     weight times phi, how far apart its rows are; a violated cannot-link the bound of phi
     minus phi. No step raises the objective.
 
@@ -38,18 +47,20 @@ class HMRFKMeans(DistortionKMeans):
         `linkwise.geometry.Bregman`.
     learn : bool, default=True
         Whether to learn the weights of the features.
-    prior : bool, default=True
-        Whether weights have a Rayleigh prior, which keeps them near `width`.
+    prior : bool or float, default=True
+        Whether weights have a Rayleigh prior, which keeps them near `width`; a number is the
+        weight of minus its logarithm in the objective (True is 1).
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
     per_cluster : bool, default=False
-        Whether every cluster has a metric of its own (section 3.7 of [1]_). Under the divergence
+        Whether each cluster has a separate metric (section 3.7 of [1]_). Under the divergence
         the weights of all clusters have the same sum. Other than for Euclidean, costs are not
         linear in the rows then, and a fit takes up to about twice as long.
-    inference : {"icm", "belief_propagation", "mean_field"}, default="icm"
+    inference : {"icm", "belief_propagation", "mean_field", "linear_program"}, default="icm"
         How constrained rows get their clusters (3.3.6 of [1]_). "icm" changes one row or one
         must-link component at a time. The others look at all links at once and then run ICM; the
-        cheaper of that and of plain ICM is taken. They keep two numbers per link and cluster.
+        cheaper of that and of plain ICM is used. They keep two numbers per link and cluster;
+        "linear_program" is for up to 100,000 of these.
     width : float, default=1.0
         s, the most likely weight under the prior.
     eta : float or "exact", default=None
@@ -82,9 +93,9 @@ class HMRFKMeans(DistortionKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -110,7 +121,7 @@ class HMRFKMeans(DistortionKMeans):
 
     See Also
     --------
-    PCKMeans : The same without learnt weights.
+    PCKMeans : The same without learned weights.
     MPCKMeans : Learns a metric in closed form.
 
     Notes
@@ -146,7 +157,7 @@ class HMRFKMeans(DistortionKMeans):
         *,
         distortion: str | type[Geometry] = "euclidean",
         learn: bool = True,
-        prior: bool = True,
+        prior: bool | float = True,
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         inference: Inference = "icm",
@@ -184,34 +195,42 @@ class HMRFKMeans(DistortionKMeans):
         self.bound = bound
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_distortion(self.distortion)
         check_choice("metric", self.metric, ("diagonal", "full"))
         check_choice("bound", self.bound, ("tight", "published"))
-        check_choice("inference", self.inference, ("icm", "belief_propagation", "mean_field"))
+        check_choice("inference", self.inference, INFERENCES)
         check_number("width", self.width, Real, 1e-12)
+        check_number("prior", float(self.prior), Real, 0)
         check_number("smoothing", self.smoothing, Real, 0)
         if self.eta not in (None, "exact"):
             check_number("eta", self.eta, Real, 0)
-        if self.metric == "full" and not self._is_euclidean:
+        is_euclidean = geometry_class(self.distortion) is None
+        if self.metric == "full" and not is_euclidean:
             raise ValueError('metric="full" is for distortion="euclidean"; others have weights')
-        if self.per_cluster and self.eta == "exact" and not self._is_euclidean:
+        if self.per_cluster and self.eta == "exact" and not is_euclidean:
             raise ValueError(
                 'eta="exact" is for distortion="euclidean" or one metric for all clusters'
             )
 
-    def _learning(self) -> Learning:
-        prior = Rayleigh(float(self.width)) if self.prior and self.learn else None
-        metric = self.metric if self.learn else "identity"
+    def _preset(self, problem: Problem) -> Preset:
+        problem, kind = labels_as_links(problem, MAX_ENTAILED), self.distortion
+        has_prior = self.prior and self.learn
+        prior = Rayleigh(float(self.width), float(self.prior)) if has_prior else None
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
-        return Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
-
-    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
-        return make_assigner(self.inference, problem)
-
-    def _penalty(self, problem: Problem) -> Penalty:
-        return self._distance_penalty(problem, published=self.bound == "published")
+        metric = self.metric if self.learn else "identity"
+        learning = Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
+        published = self.bound == "published"
+        return Preset(
+            problem,
+            geometry=lambda: distorted(problem, kind, learning),
+            penalty=lambda: distance_penalty(problem, kind, published=published),
+            assigner=lambda: make_assigner(self.inference, problem),
+            start=distorted_start(self.init, problem, kind),
+            n_runs=soft_runs(self.n_init, self.init, problem),
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse &= self.metric == "diagonal"
+        tags.input_tags.positive_only = self.distortion == "divergence"
+        tags.input_tags.sparse = self.distortion != "pearson" and self.metric == "diagonal"
         return tags

@@ -1,4 +1,14 @@
-"""What a fitted k-means estimator says about new rows: clusters, distances, probabilities."""
+r"""New rows of a fitted k-means estimator: clusters, distances, probabilities.
+
+k-means with a learned metric $A_h$ minimizes $d_h(x) - \log\det A_h$, which is minus twice the log
+likelihood of a Gaussian with covariance $A_h^{-1}$, up to a constant. The scale of that
+covariance is not part of the model; it is estimated by the pooled variance within clusters, $s^2$,
+the mean of $d_h(x) / D$ over all rows, h being the cluster of the row and D the number of features.
+Correlated features would count several times: the D features count as E independent ones, which
+multiplies the log odds by E / D. With clusters of equal shares, Bayes' rule gives
+
+    p(h | x) proportional to exp(-(E / D) (d_h(x) / s^2 - log det A_h) / 2).
+"""
 
 from __future__ import annotations
 
@@ -12,17 +22,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._types import Floats, Labels, Matrix, MatrixLike, is_sparse
+from linkwise._types import Bools, Floats, Ints, Labels, Matrix, MatrixLike, is_sparse
 from linkwise._validation import read_data, read_features
 from linkwise.engines import is_out_of_memory, map_blocks
 from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._offsets import moved
 
-from ._probabilities import memberships
-
-_COSTS_AT_ONCE = 500_000  # that are held at a time
-_LEAST_ROWS = 256
+_COSTS_AT_ONCE = 500_000  # costs that are held at a time: 4 MB, which stay in the cache
+_LEAST_ROWS = 256  # at a time, however many clusters or features
+# The number of independent features is a ratio of two means over pairs of rows.
+_PAIRED_ROWS, _PAIRED_CELLS = 500, 4_000_000  # rows, fewer if they are wide
 
 
 class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -31,16 +41,13 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     n_clusters: int
     cluster_centers_: Floats
     within_variance_: float | None
+    _closed_: Bools | None
     _geometry_: Geometry
     _shift_: Floats
 
-    def _closed_clusters(self) -> NDArray[np.bool_] | None:
-        """Clusters that accept no new rows, if there are any."""
-        return None
-
     def _closed_to_rows(self) -> NDArray[np.bool_] | None:
         """Clusters that accept no new rows: closed by the method, or retired by an update."""
-        closed, retired = self._closed_clusters(), getattr(self, "_retired_", None)
+        closed, retired = self._closed_, getattr(self, "_retired_", None)
         if closed is None and (retired is None or not retired.any()):
             return None
         mask = np.zeros(self._geometry_.k, dtype=bool)
@@ -62,7 +69,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return map_blocks(X, _Call(self, method), dtype, width)
 
     def predict(self, X: MatrixLike) -> Labels:
-        """The nearest cluster of each row, under the learnt metric.
+        """The nearest cluster of each row, under the learned metric.
 
         Limits on sizes and the number of outliers are of the rows of the fit: a new row is never an
         outlier (-1), however far it is. `transform` gives its distances.
@@ -81,7 +88,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self._nearest(self._check_new(X))
 
     def transform(self, X: MatrixLike) -> NDArray:
-        """Distance of each row to each center, under the learnt metric.
+        """Distance of each row to each center, under the learned metric.
 
         Parameters
         ----------
@@ -106,12 +113,12 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """How probable each cluster is for each row, under a stated model.
 
         The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
-        learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
+        learned metric (or the unit metric) and one variance, `within_variance_`, the mean squared
         distance within clusters per feature. Features that go together within clusters count as
         `effective_features_` independent ones. The probabilities are the softmax of minus half the
         squared distance in units of this variance, times the share of independent features. Links
-        have no part in it. They say how clear the choice among the clusters is, not whether the
-        clusters are right; `ConstrainedMixture` estimates weights and covariances too.
+        have no influence. The probabilities measure how clear the choice among the clusters is, not
+        whether the clusters are right; `ConstrainedMixture` estimates weights and covariances too.
 
         Parameters
         ----------
@@ -244,3 +251,77 @@ class _Call:
 
     def __call__(self, X: Matrix) -> NDArray:
         return getattr(self.estimator, self.method)(X)
+
+
+# -------------------------------------------------------------------- probabilities
+
+
+def cluster_costs(rows: LocalRows, geometry: Geometry, labels: Labels) -> Floats:
+    """Sum of the weighted distances of each cluster's rows to its center."""
+    inside = np.flatnonzero(labels >= 0)
+    own = labels[inside]
+    far = rows.own_costs(inside, own, geometry) + geometry.offsets()[own]
+    X = rows.X if len(inside) == rows.n else rows.X[inside]  # no copy of all rows
+    far = np.maximum(far + geometry.row_terms(X), 0.0)
+    far = far * (rows.weight_of(inside) if rows.weighted else 1.0)
+    return np.bincount(own, far, minlength=geometry.k).astype(np.float64)
+
+
+def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> float:
+    """Number of independent features of equal variance that rows vary in within clusters.
+
+    It is (tr S)^2 / tr S^2 for their covariance S within clusters: the mean squared length of the
+    residuals, squared, over the mean squared product of two of them.
+    """
+    inside = np.flatnonzero(labels >= 0)
+    most = min(_PAIRED_ROWS, max(2, _PAIRED_CELLS // rows.d))
+    some = inside[:: max(1, len(inside) // most)][:most]
+    if len(some) < 2:
+        return 1.0
+    away = rows.take(some) - geometry.centers[labels[some]]
+    products = _products(away, geometry.metrics, geometry.group(labels[some]))
+    squares, n = np.diagonal(products), len(some)
+    crossed = ((products**2).sum() - (squares**2).sum()) / (n * (n - 1))
+    if not crossed > 0:
+        return float(rows.d)
+    return float(np.clip(squares.mean() ** 2 / crossed, 1.0, rows.d))
+
+
+def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
+    """Products of all pairs of residuals, each under the metric of its cluster.
+
+    The longest entry is 1, so that squares of products neither overflow nor vanish.
+    """
+    scaled = np.empty_like(away)
+    for g in np.unique(group):
+        mine = group == g
+        if metrics.ndim == 2:
+            scaled[mine] = away[mine] * np.sqrt(metrics[g])
+        else:
+            values, vectors = np.linalg.eigh(metrics[g])
+            root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+            scaled[mine] = away[mine] @ root
+    scaled /= np.abs(scaled).max() or 1.0
+    return np.asarray(scaled @ scaled.T)
+
+
+def memberships(distances: Floats, log_det: Floats, variance: float, share: float = 1.0) -> Floats:
+    """Softmax of minus half the distance in units of the variance; rows sum to one.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, n_clusters)
+        Infinite where a cluster takes no new rows.
+    log_det : ndarray of shape (n_clusters,)
+        Logarithms of the determinants of the clusters' metrics, up to a common constant.
+    variance : float
+        0 gives each row to the nearest cluster, in equal parts if several are.
+    share : float, default=1.0
+        Of the features that count as independent.
+    """
+    unit = variance if variance > 0 else np.finfo(np.float64).tiny
+    with np.errstate(over="ignore"):
+        far = (distances - distances.min(axis=1, keepdims=True)) / unit - log_det
+    far -= far.min(axis=1, keepdims=True)
+    odds = np.exp(-0.5 * share * far)
+    return odds / odds.sum(axis=1, keepdims=True)

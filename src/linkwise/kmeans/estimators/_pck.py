@@ -6,36 +6,36 @@ from dataclasses import replace
 from numbers import Real
 from typing import Literal
 
-import numpy as np
+from sklearn.utils import Tags
 
-from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
-from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
-from linkwise.constraints import Constraints
+from linkwise._types import FitCallback, Init, PathLike, Seed
+from linkwise._validation import MAX_ENTAILED, check_choice, check_number
 from linkwise.geometry import Cosine, Geometry
-from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
-from linkwise.kmeans.solver._init_centers import from_kmeans_plusplus
-from linkwise.kmeans.solver._limits import Outliers, Size
-from linkwise.kmeans.solver._noise import (
-    LogOddsPenalty,
-    estimated_share,
-    likelihood_unit,
-    probability_wrong,
-    rough_costs,
+from linkwise.kmeans.solver._assigners import ICM
+from linkwise.kmeans.solver._limits import Outliers, Size, check_limits
+from linkwise.kmeans.solver._noise import LogOddsPenalty, estimated_unit, suspected_links
+from linkwise.kmeans.solver._outliers import limited, read_limits
+from linkwise.kmeans.solver._penalties import WeightPenalty
+from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._runs import Preset
+from linkwise.kmeans.solver._starts import named_start
+
+from ._base import BaseKMeans
+from ._parts import (
+    N_STARTS,
+    SOFT_RUNS,
+    check_distortion,
+    count_runs,
+    distance_penalty,
+    distorted,
+    distorted_start,
+    geometry_class,
+    labels_as_links,
+    soft_runs,
 )
-from linkwise.kmeans.solver._penalties import Penalty
-from linkwise.kmeans.solver._problem import Problem, Solution
-from linkwise.report import Report
-
-from ._base import N_STARTS
-from ._distortion_base import DISTORTIONS, DistortionKMeans
-from ._sizes import LimitsMixin
-from ._soft_base import AUTO_RUNS
-
-_SAMPLE = 5_000  # rows that the unit of likelihood is estimated from: enough for a variance
 
 
-class PCKMeans(LimitsMixin, DistortionKMeans):
+class PCKMeans(BaseKMeans):
     """k-means with pairwise constraints whose violation costs their weight.
 
     Minimizes the sum of squared distances to the centers plus the costs of violated links.
@@ -46,10 +46,10 @@ class PCKMeans(LimitsMixin, DistortionKMeans):
         Number of clusters.
     penalty : {"scaled", "weight", "distance"}, default="scaled"
         What a violated link costs. "scaled": its weight times the mean squared distance of the
-        rows to their mean, so that the unit of the data does not matter (Euclidean distortion
-        only; others have a unit of their own). "weight": its weight, as published. "distance":
-        its weight times the squared distance of its rows (must-link) or the squared distance of
-        the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
+        rows to their mean, so that the unit of the data does not matter (other distortions than
+        the Euclidean one have no unit: there it is "weight"). "weight": its weight, as published.
+        "distance": its weight times the squared distance of its rows (must-link) or the squared
+        distance of the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
             default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
@@ -83,9 +83,9 @@ class PCKMeans(LimitsMixin, DistortionKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -172,8 +172,8 @@ class PCKMeans(LimitsMixin, DistortionKMeans):
         self.noise = noise
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_limits()
+        check_distortion(self.distortion)
+        check_limits(self.min_size, self.max_size, self.outliers, self.n_clusters)
         self._check_can_trim()
         check_choice("penalty", self.penalty, ("scaled", "weight", "distance"))
         if isinstance(self.noise, str):
@@ -187,81 +187,72 @@ class PCKMeans(LimitsMixin, DistortionKMeans):
                 )
 
     def _check_can_trim(self) -> None:
-        if self.outliers is None:
-            return
-        given = self.distortion
-        kind = DISTORTIONS.get(given) if isinstance(given, str) else given
-        if kind is not None and not issubclass(kind, Cosine):
+        kind = geometry_class(self.distortion)
+        if self.outliers is not None and kind is not None and not issubclass(kind, Cosine):
             raise ValueError(
                 f"outliers={self.outliers!r}: the total of {kind.__name__} is over all rows; use "
                 'distortion="euclidean", "cosine" or "pearson"'
             )
-
-    def _n_runs(self, problem: Problem) -> int:
-        number = super()._n_runs(problem)
-        swaps = self.n_init == "auto" and self._n_replaced(problem)
-        return N_STARTS if swaps else number
-
-    def _n_replaced(self, problem: Problem) -> int:
-        if not self._is_mixed(problem) or not problem.known:
-            return 0
-        return max(AUTO_RUNS, super()._n_runs(problem))
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
 
-    @property
-    def _max_entailed(self) -> int:  # type: ignore[override]
+    def _preset(self, problem: Problem) -> Preset:
         # What follows from wrong links is wrong more often than they are.
-        return MAX_ENTAILED if self.noise is None else 0
+        problem = labels_as_links(problem, MAX_ENTAILED if self.noise is None else 0)
+        limits = read_limits(self.min_size, self.max_size, self.outliers, problem.rows, problem.k)
+        preset = self._links_right(problem) if self.noise is None else self._links_noisy(problem)
+        runs = soft_runs(self.n_init, self.init, problem)
+        if problem.known and not problem.has_seeds and self._init_is_auto:  # swaps take their time
+            runs_before, n_runs = max(runs, SOFT_RUNS), count_runs(self.n_init, N_STARTS)
+            preset = replace(preset, n_runs=n_runs, n_replaced=runs_before)
+        else:
+            preset = replace(preset, n_runs=runs)
+        return limited(preset, limits, self.init, self.n_init)
 
-    def _prepare(self, problem: Problem) -> Problem:
-        problem = super()._prepare(problem)
-        if self.noise is not None:
-            self._unit = self._likelihood_unit(problem)
-        elif self.penalty == "scaled" and self._is_euclidean:
-            spread = self._geometry(problem).mean_variance * problem.rows.d
+    @property
+    def _init_is_auto(self) -> bool:
+        return isinstance(self.init, str) and self.init == "auto"
+
+    def _links_right(self, problem: Problem) -> Preset:
+        """Violated links cost their weight, or distances."""
+        kind = self.distortion
+        if self.penalty == "scaled" and geometry_class(kind) is None:
+            spread = distorted(problem, kind).mean_variance * problem.rows.d
             problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
-        return problem
+        by_distance = self.penalty == "distance"
+        return Preset(
+            problem,
+            geometry=lambda: distorted(problem, kind),
+            penalty=lambda: (
+                distance_penalty(problem, kind) if by_distance else WeightPenalty(problem.links)
+            ),
+            assigner=lambda: ICM(problem),
+            start=distorted_start(self.init, problem, kind),
+        )
 
-    def _likelihood_unit(self, problem: Problem) -> float:
-        """Cost of rows that makes a factor e in likelihood, from a sample of the rows."""
-        some = problem.rows.sample(problem.k, np.random.RandomState(0))
-        chosen = slice(None, None, max(1, some.n // _SAMPLE))
-        rows = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
-        try:
-            geometry = self._geometry(Problem(rows, problem.k, Constraints()))
-            return likelihood_unit(rough_costs(rows, problem.k, geometry))
-        finally:
-            rows.close()
+    def _links_noisy(self, problem: Problem) -> Preset:
+        """Violated links cost the log odds that they are right."""
+        kind = self.distortion
+        unit = estimated_unit(problem, lambda some: distorted(some, kind))
+        p = None if isinstance(self.noise, str) or self.noise is None else float(self.noise)
+        start = distorted_start(self.init, problem, kind)
+        if self._init_is_auto and not problem.has_seeds:
+            # Components that wrong must-links join are no neighborhoods.
+            start = named_start("k-means++", problem)
+        return Preset(
+            problem,
+            geometry=lambda: distorted(problem, kind),
+            penalty=lambda: LogOddsPenalty(problem.links, unit, p),
+            assigner=lambda: ICM(problem),
+            start=start,
+            suspects=lambda best: suspected_links(problem, best, unit),
+        )
 
-    def _penalty(self, problem: Problem) -> Penalty:
-        if self.noise is not None:
-            p = None if isinstance(self.noise, str) else float(self.noise)
-            return LogOddsPenalty(problem.links, self._unit, p)
-        if self.penalty == "distance":
-            return self._distance_penalty(problem)
-        return super()._penalty(problem)
-
-    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        # Components that wrong must-links join are no neighborhoods.
-        if self.noise is not None and self._is_mixed(problem):
-            return from_kmeans_plusplus(problem.rows, problem.k, rng)
-        return super()._centers(problem, rng, run)
-
-    def _report(self, problem: Problem, best: Solution, given: Knowledge, started: float) -> Report:
-        report = super()._report(problem, best, given, started)
-        self.__dict__.pop("noise_", None)
-        if self.noise is None:
-            return report
-        links = problem.links
-        labels = best.assignments.labels_of(links.rows)
-        self.noise_ = estimated_share(links.violated(labels), links.weight)
-        wrong = np.zeros(0)
-        if len(links.rows):
-            costs = ConstrainedCosts(problem.rows, links.rows, best.geometry).of_all_rows()
-            wrong = probability_wrong(links, labels, costs, self.noise_, self._unit)
-        wrong = np.concatenate([wrong, np.full(problem.known.n_relative, np.nan)])
-        return replace(report, wrong=wrong, noise=self.noise_)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.distortion == "divergence"
+        tags.input_tags.sparse = self.distortion != "pearson"
+        return tags

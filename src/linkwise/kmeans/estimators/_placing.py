@@ -226,7 +226,7 @@ def _neighbors(pairs: Ints, n: int) -> sparse.csr_array:
 
 
 def not_kept(new: Constraints, labels: Labels, ids: Sequence[Hashable] | None) -> list[str]:
-    """The constraints that labels do not keep, in words."""
+    """Descriptions of the constraints that labels violate."""
     mask = ~np.concatenate(new.satisfied(labels).masks)
     named = new if ids is None else new._by_id(ids)
     return [str(named.at(int(place))) for place in np.flatnonzero(mask)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,16 +22,20 @@ from linkwise._types import (
     Seed,
 )
 from linkwise._validation import read_labels
-from linkwise.kmeans.solver._assigners import Assigner, Pinned
-from linkwise.kmeans.solver._init_centers import (
+from linkwise.kmeans.solver._assigners import Pinned
+from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._runs import Preset
+from linkwise.kmeans.solver._starts import (
     chosen_neighborhoods,
+    chosen_start,
     component_means,
     from_kmeans_plusplus,
+    named_start,
 )
-from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
-from linkwise.kmeans.solver._problem import Problem
 
 from ._base import BaseKMeans
+from ._parts import count_runs, euclidean, excess_labels
 
 
 class SeededKMeans(BaseKMeans):
@@ -56,9 +62,9 @@ class SeededKMeans(BaseKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -95,21 +101,28 @@ class SeededKMeans(BaseKMeans):
     [1, 1, 0, 0]
     """
 
-    def _prepare(self, problem: Problem) -> Problem:
-        return _with_seeds(problem)
+    _pins_seeds = False
 
-    def _penalty(self, problem: Problem) -> Penalty:
-        return NoPenalty(problem.links)
-
-    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
-        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    def _preset(self, problem: Problem) -> Preset:
+        problem = _with_seeds(problem)
+        seeds = problem.seeds
+        assert seeds is not None
+        pinned = np.flatnonzero(seeds >= 0) if self._pins_seeds else np.zeros(0, dtype=np.int64)
+        return Preset(
+            problem,
+            geometry=lambda: euclidean(problem),
+            penalty=lambda: NoPenalty(problem.links),
+            assigner=lambda: Pinned(pinned, seeds[pinned]),
+            start=chosen_start(self.init, problem, named_start("neighborhoods", problem)),
+            n_runs=count_runs(self.n_init, 1),
+        )
 
 
 class ConstrainedKMeans(SeededKMeans):
     """k-means in which labeled rows keep their cluster.
 
     As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
-    the seeds, each bound to a cluster of its own.
+    the seeds, each bound to a separate cluster.
 
     Parameters
     ----------
@@ -129,9 +142,9 @@ class ConstrainedKMeans(SeededKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -169,10 +182,7 @@ class ConstrainedKMeans(SeededKMeans):
     [0, 1, 1, 1]
     """
 
-    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
-        assert problem.seeds is not None
-        rows = np.flatnonzero(problem.seeds >= 0)
-        return Pinned(rows, problem.seeds[rows])
+    _pins_seeds = True
 
 
 class PreIdentifiedKMeans(BaseKMeans):
@@ -203,9 +213,9 @@ class PreIdentifiedKMeans(BaseKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is saved every few iterations. An interrupted fit continues from
-        there when it is started again with the same data and parameters, with the same result;
-        the file is removed when the fit is complete.
+        File in which centers and metric are saved after every iteration. An interrupted fit
+        continues from there when it is started again with the same data and parameters; the file
+        is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -216,7 +226,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers; the known cluster's first.
     tag_ : object
-        Label of the known cluster; None if must-links tell it, or nothing does.
+        Label of the known cluster; None without labels.
     objective_ : float
         Sum of squared distances to the centers; links cost nothing.
     objective_path_ : ndarray of shape (n_iterations,)
@@ -279,13 +289,13 @@ class PreIdentifiedKMeans(BaseKMeans):
         )
         self.tag = tag
 
-    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
+    def _read_seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
+        """0 for rows with the tag, -1 for all others; None if no row has it."""
         self.tag_ = None
-        if y is None:
+        codes = read_labels(y, n_samples, self.n_clusters)
+        if codes is None:
             return None
         values = np.asarray(y, dtype=object)
-        codes = super()._seeds(y, n_samples)
-        assert codes is not None
         if self.tag is not None:
             chosen = values == self.tag
             if not chosen.any():
@@ -293,25 +303,28 @@ class PreIdentifiedKMeans(BaseKMeans):
         else:
             chosen = codes >= 0
             if len(np.unique(codes[chosen])) > 1:
-                raise InputError("{y}: several labels; say with {tag} which one is the cluster")
+                raise InputError("{y}: several labels; choose the one of the cluster with {tag}")
         self.tag_ = values[chosen][0] if chosen.any() else None
         return np.where(chosen, 0, -1) if chosen.any() else None
 
-    def _prepare(self, problem: Problem) -> Problem:
-        if problem.seeds is None and (problem.closure.sizes > 1).any():
-            seeds = np.full(problem.rows.n, -1)
-            largest = problem.closure.sizes.argmax()
-            seeds[problem.closure.nodes[problem.closure.component == largest]] = 0
-            problem = Problem(problem.rows, problem.k, problem.known, seeds)
-        if problem.seeds is not None:
-            others = int((problem.seeds < 0).sum())
-            if others < problem.k - 1:
-                raise InputError(
-                    f"only {others} rows are outside the known cluster; {{n_clusters={problem.k}}} "
-                    f"needs at least {problem.k - 1} of them"
-                )
-        self._is_closed_ = problem.seeds is not None and problem.k > 1
-        return problem
+    def _preset(self, problem: Problem) -> Preset:
+        seeds, k = _largest_component(problem), problem.k
+        problem = replace(problem, seeds=seeds)
+        pinned = np.zeros(0, dtype=np.int64) if seeds is None else np.flatnonzero(seeds == 0)
+        self._closed_ = np.arange(k) == 0 if seeds is not None and k > 1 else None
+        closed, start, init = self._closed_, named_start("k-means++", problem), self.init
+        if seeds is not None:
+            _check_others(problem, problem.rows.n - len(pinned))
+            start = partial(_mean_first, problem, pinned)
+            init = "auto" if isinstance(init, str) else init
+        return Preset(
+            problem,
+            geometry=lambda: euclidean(problem),
+            penalty=lambda: NoPenalty(problem.links),
+            assigner=lambda: Pinned(pinned, np.zeros_like(pinned), closed),
+            start=chosen_start(init, problem, start),
+            n_runs=count_runs(self.n_init, 10 if isinstance(self.init, str) else 1),
+        )
 
     def predict(self, X: MatrixLike, y: ArrayLike | None = None) -> Labels:
         """The cluster of each row: 0 for rows with the tag, otherwise the nearest of the others.
@@ -333,13 +346,10 @@ class PreIdentifiedKMeans(BaseKMeans):
 
     def _tagged(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
         """Which rows have the tag, and so belong to cluster 0."""
-        if y is None or not self._is_closed_ or self.tag_ is None:
+        if y is None or self._closed_ is None or self.tag_ is None:
             return np.zeros(n_rows, dtype=bool)
         read_labels(y, n_rows)  # validates them
         return np.asarray(np.asarray(y, dtype=object) == self.tag_, dtype=bool)
-
-    def _closed_clusters(self) -> NDArray[np.bool_] | None:
-        return np.arange(self.n_clusters) == 0 if self._is_closed_ else None
 
     def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         scores = super()._row_scores(X)
@@ -350,31 +360,32 @@ class PreIdentifiedKMeans(BaseKMeans):
                 scores[np.flatnonzero(tagged)[part]] = -costs[:, 0]
         return scores
 
-    def _penalty(self, problem: Problem) -> Penalty:
-        return NoPenalty(problem.links)
 
-    def _n_runs(self, problem: Problem) -> int:
-        if self.n_init != "auto":
-            return int(self.n_init)
-        return 10 if isinstance(self.init, str) else 1
+def _largest_component(problem: Problem) -> Ints | None:
+    """The seeds as given, or else the largest component as the known cluster."""
+    closure = problem.closure
+    if problem.seeds is not None or not (closure.sizes > 1).any():
+        return problem.seeds
+    seeds = np.full(problem.rows.n, -1)
+    seeds[closure.nodes[closure.component == closure.sizes.argmax()]] = 0
+    return seeds
 
-    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        if problem.seeds is None or not isinstance(self._init(), str):
-            return super()._centers(problem, rng, run)
-        rows, inside = problem.rows, np.flatnonzero(problem.seeds == 0)
-        mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
-        if problem.k == 1:
-            return mean
-        centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
-        return np.concatenate([mean, centers])
 
-    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
-        closed = np.zeros(problem.k, dtype=bool)
-        rows = np.zeros(0, dtype=np.int64)
-        if problem.seeds is not None:
-            rows = np.flatnonzero(problem.seeds == 0)
-            closed[0] = problem.k > 1
-        return Pinned(rows, np.zeros_like(rows), closed)
+def _check_others(problem: Problem, n_others: int) -> None:
+    if n_others < problem.k - 1:
+        raise InputError(
+            f"only {n_others} rows are outside the known cluster; {{n_clusters={problem.k}}} "
+            f"needs at least {problem.k - 1} of them"
+        )
+
+
+def _mean_first(problem: Problem, inside: Ints, rng: RandomState, run: int) -> Floats:
+    """The mean of the known cluster, then k-means++ among all other rows."""
+    rows = problem.rows
+    mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
+    if problem.k == 1:
+        return mean
+    return np.concatenate([mean, from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)])
 
 
 def _with_seeds(problem: Problem) -> Problem:
@@ -385,9 +396,8 @@ def _with_seeds(problem: Problem) -> Problem:
         closure = problem.closure
         for cluster, group in enumerate(chosen_neighborhoods(problem)[0]):
             seeds[closure.nodes[closure.component == group]] = cluster
-    elif seeds.max(initial=-1) >= problem.k:
-        n_labels = len(np.unique(seeds[seeds >= 0]))
+    elif (n_labels := excess_labels(seeds, problem.k)) is not None:
         raise InputError(
             f"{{y}} has {n_labels} labels, more than {{n_clusters={problem.k}}}", limit=problem.k
         )
-    return Problem(problem.rows, problem.k, problem.known, seeds)
+    return replace(problem, seeds=seeds)

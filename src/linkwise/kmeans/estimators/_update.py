@@ -4,10 +4,10 @@ Earlier rows keep their clusters. A center moves to the mean of its old and new 
 
     mu' = mu + w_new / (w_old + w_new) (mean of the new rows - mu),
 
-with w the weight of the rows, so by at most the share w_new / (w_old + w_new) of the way. A learnt
-metric A stands for the scatter S = w A^-1 that it is the minimum of (equation 2.7 of MPCK-means);
-that of the new rows is added to it. `_placing` chooses the clusters of new rows. A cluster without
-rows retires: its number is not used again.
+with w the weight of the rows, so by at most the share w_new / (w_old + w_new) of the way. A learned
+metric A minimizes the objective for the scatter S = w A^-1 (equation 2.7 of MPCK-means); the
+scatter of the new rows is added to it. `_placing` chooses the clusters of new rows. A cluster
+without rows retires: its number is not used again.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _labels(model: Any) -> Labels:
 
 
 class _Update:
-    """One call of `update`, on a model of its own; also the clusters that rows join."""
+    """One call of `update`, on a copy of the model; also the clusters that rows join."""
 
     def __init__(self, model: Any, X: Any, weight: ArrayLike | None):
         self.model, self.geometry = model, model._geometry_
@@ -394,7 +394,7 @@ def _report(
 
 
 def _costs(old: Report, known: Constraints, broken: NDArray, n: int) -> Floats:
-    """What each constraint costs: as before where it was there, else its weight if broken."""
+    """Cost of each constraint: that of the last report, or its weight if new, where violated."""
     before, found, mine, theirs = old.constraints, np.zeros(known.n_constraints), 0, 0
     for now, weight, then in (
         (known.must_link, known.must_link_weight, before.must_link),

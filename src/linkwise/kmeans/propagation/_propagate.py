@@ -92,8 +92,8 @@ def propagate(
     Returns
     -------
     propagated : Constraints
-        By row number: the sources in their order, then the inferred links. Its `n_repeated` counts
-        those that were merged with others. Relative constraints stay as they are.
+        By row number: the sources in their order, then the inferred links. `n_repeated` is the
+        number of links that were merged with others. Relative constraints stay as they are.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""How constrained rows get their clusters: pinned, by ICM, or under hard constraints.
+"""How constrained rows get their clusters: pinned or by ICM; under hard constraints see `_hard`.
 
 An assigner chooses the clusters of its `rows`; all others go to their nearest center. It is called
 with the costs of its rows and their present labels (-1 at first). It returns labels that do not
@@ -7,29 +7,30 @@ cost more and, if it knows it, the change in the cost of violated links.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
-from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
-from linkwise.engines import Threads
-from linkwise.kmeans._kernel_arguments import Measure
+from linkwise.geometry import Cosine, Geometry
+from linkwise.kmeans._kernel_arguments import Drift, Measure
+from linkwise.kmeans.rows._bounds import NO_DRIFT, Bounds, rounding_margin
+from linkwise.kmeans.rows._local_rows import LocalRows, dense_form
+from linkwise.kmeans.rows._protocols import RowStore
 
-from ._constrained_costs import ConstrainedCosts, Undecided
-from ._exact_assignment import solve_exactly
-from ._link_graph import WeightedGraph, neighbors
-from ._problem import Problem, RunState
+from ._link_graph import WeightedGraph
+from ._problem import Problem
 
+# No step raises the objective, so that sweeps end by themselves; rounding could make them circle.
 _MAX_SWEEPS = 100
-_RUN = 64  # consecutive rows that stay together when many are shuffled
-_RESTARTS = 20
-_MANY_ROWS = 1_000  # constrained rows from which on leaving some out saves time
-_MOST_EDGES = 20_000_000  # pairs of apart groups that are written out
-_GROUP_PAUSE = 4  # calls between two attempts to move whole groups
+_RUN = 64  # consecutive rows that stay together when many are shuffled: about one cache page
+# Below 1,000 constrained rows, to find out which of them can move takes longer than to try all.
+_MANY_ROWS = 1_000
+_GROUP_PAUSE = 4  # calls between two attempts to move whole components, which rarely succeed
 _AT_ONCE = -1  # in the next call, whether or not single rows still move
+_COPY_SHARE = 4  # copy constrained rows contiguously if at most 1 in 4 rows is constrained
+_MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
 
 
 LinkCost = Floats | Measure
@@ -43,9 +44,9 @@ class Assigner(Protocol):
     """
 
     rows: Ints
-    closed: Bools | None
-    trims: bool
-    measures: bool
+    closed: Bools | None = None
+    trims: bool = False
+    measures: bool = False
 
     def __call__(
         self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
@@ -55,43 +56,15 @@ class Assigner(Protocol):
 
     def is_exhaustive(self) -> bool:
         """Whether the last call tried every kind of move."""
-        ...
-
-    def force_exhaustive(self) -> None:
-        """Make the next call try every kind of move."""
-        ...
-
-    def state(self) -> RunState:
-        """What it keeps from one call to the next."""
-        ...
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        ...
-
-
-class StatelessAssigner:
-    """Base of the assigners without state; all clusters accept rows."""
-
-    closed: Bools | None = None
-    trims = measures = False
-
-    def is_exhaustive(self) -> bool:
-        """Every call tries everything."""
         return True
 
     def force_exhaustive(self) -> None:
-        """Every call tries everything."""
-
-    def state(self) -> RunState:
-        """There is no state."""
-        return {}
-
-    def restore(self, state: RunState) -> None:
-        """There is no state."""
+        """Make the next call try every kind of move."""
+        return
+        return
 
 
-class Pinned(StatelessAssigner):
+class Pinned(Assigner):
     """Rows with a known cluster stay there; `closed` clusters accept no other row."""
 
     def __init__(self, rows: Ints, labels: Ints | Labels, closed: Bools | None = None):
@@ -103,7 +76,7 @@ class Pinned(StatelessAssigner):
         return self._labels, None
 
 
-class ICM:
+class ICM(Assigner):
     """ICM: each constrained row in random order takes its cheapest cluster, links included.
 
     Repeated until nothing moves. A must-link component takes its first cluster as a whole and may
@@ -112,8 +85,6 @@ class ICM:
     converged (`is_exhaustive`).
     """
 
-    closed: Bools | None = None
-    trims = False
     measures = True
 
     def __init__(self, problem: Problem):
@@ -191,14 +162,6 @@ class ICM:
         """Make the next call try to move groups, whether or not single rows still move."""
         self._next_groups = _AT_ONCE
 
-    def state(self) -> RunState:
-        """When groups are due."""
-        return {"n_calls": self._n_calls, "next_groups": self._next_groups}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
-
     def _move_rows(
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
     ) -> float:
@@ -271,157 +234,154 @@ def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
     return out[: _core.rows_of_runs(runs, _RUN, wanted, out)]
 
 
-def _disjoint_cliques(closure: Closure) -> tuple[Ints, Ints, Ints]:
-    """Apart groups that touch no other and no cannot-link; all other groups as edges.
+class Undecided(NamedTuple):
+    """Rows that links could move, and where their costs are; valid until the next call."""
 
-    Returns the starts and components of the former, and the edges with the cannot-links.
-    """
-    starts, members = closure.apart_starts, closure.apart
-    sizes = np.diff(starts)
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    times = np.bincount(members, minlength=closure.n_components)
-    times += np.bincount(closure.cannot_link.ravel(), minlength=closure.n_components)
-    tangled = np.zeros(len(sizes), dtype=bool)
-    tangled[group[times[members] > 1]] = True
-    alone = ~tangled[group]
-    edges = closure.cannot_link
-    if tangled.any():
-        n_pairs = int((sizes[tangled] * (sizes[tangled] - 1) // 2).sum())
-        if n_pairs > _MOST_EDGES:
-            raise ConstraintError(
-                f"apart groups that share rows or have cannot-links besides have {n_pairs:,} "
-                f"pairs, more than {_MOST_EDGES:,}; PCKMeans takes them without writing them out",
-                topic="groups",
-            )
-        cut = np.concatenate([[0], np.cumsum(sizes[tangled])])
-        places, _ = clique_pairs(cut)
-        written = np.sort(members[~alone][places], axis=1)
-        edges = np.unique(np.concatenate([edges, written]), axis=0)
-    return np.concatenate([[0], np.cumsum(sizes[~tangled])]), members[alone], edges
+    mask: Bools  # (m,)
+    place: Ints  # (m,): position of each undecided row in `costs`
+    costs: Floats  # (m_found, k)
 
 
-class Hard(StatelessAssigner):
-    """Hard constraints: must-link components move as one, cannot-linked ones never meet.
+class ConstrainedCosts:
+    """Costs of the constrained rows; with bounds, only of rows that might change their cluster.
 
     Parameters
     ----------
-    problem : Problem
-        With consistent constraints.
-    mode : {"auto", "greedy", "exact"}
-        "greedy": most constrained first, improved by moves and exchanges. "exact": as greedy, and
-        when that no longer improves, HiGHS searches for the optimum. "auto": greedy, with HiGHS
-        only if greedy finds no assignment.
-    example : ndarray of shape (n_components,)
-        An assignment that satisfies all cannot-links (a coloring): a feasible problem never ends
-        without a solution.
+    rows : RowStore
+    chosen : ndarray of shape (m,)
+        Row numbers; below, rows are positions among these.
+    geometry : Geometry
+        Its centers and metrics may change between calls.
     """
 
-    def __init__(self, problem: Problem, mode: str, example: Ints | Labels):
-        closure = problem.closure
-        self.rows, self.mode, self._k = closure.nodes, mode, problem.k
-        self._component, self._example = closure.component, example.astype(np.int32)
-        self._order = closure.by_component
-        number = np.arange(closure.n_components)
-        self._alone = len(number) == len(self.rows) and bool((closure.component == number).all())
-        self._starts = np.cumsum(closure.sizes) - closure.sizes
-        alone = _disjoint_cliques(closure)
-        self._clique_starts, self._cliques, self._edges = alone
-        self._indptr, self._neighbor, _ = neighbors(self._edges, closure.n_components)
-        self._degree = np.diff(self._indptr)
-        self._linked = np.flatnonzero(self._degree)
-        self._in_clique = np.zeros(closure.n_components, dtype=bool)
-        self._in_clique[self._cliques] = True
-        graph = adjacency(self._edges, closure.n_components)
-        self._part = connected_components(graph, directed=False)[1]
+    def __init__(self, rows: RowStore, chosen: Ints, geometry: Geometry):
+        self._geometry, self._chosen = geometry, chosen
+        self._weight = rows.weight_of(chosen) if rows.weighted else np.zeros(0)
+        self._rows: RowStore = rows
+        self._local: LocalRows | None = None
+        if not geometry.scales_rows:  # rows that are scaled in every iteration cannot be copied
+            local, self._chosen = rows.in_memory(chosen)
+            if 0 < _COPY_SHARE * len(chosen) <= local.n:
+                local = LocalRows.in_coordinates(local.X[self._chosen], rows.shift)
+                self._chosen = np.arange(len(chosen))
+            self._rows = self._local = local
+        self._threads = self._rows.threads
+        self._space: Floats = np.empty((0, geometry.k))
+        self._undecided = np.zeros(len(chosen), dtype=bool)
+        self._place, self._every = np.arange(len(chosen)), np.ones(len(chosen), dtype=bool)
+        self._all_at: tuple[Floats | None, Floats | None] = (None, None)
+        # Bounds are on distances: they do not hold for costs times sample weights.
+        plain = geometry.metrics.ndim == 2 and not geometry.rows_by_cluster
+        plain = plain and not rows.is_sparse and not rows.weighted
+        # Costs in the precision of the data show most rows that stay; only the others need more.
+        self._may_sift = plain and geometry.k > 1 and len(chosen) >= _MANY_ROWS
+        self._mostly = False  # whether most rows were undecided in the last call
+        may_bound = self._may_sift and geometry.bounded and geometry.squared
+        self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
+        # Labels that the bounds are for; -2 is no label.
+        self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
 
-    def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
-    ) -> tuple[Labels, float | None]:
-        if not len(self.rows):
-            return labels, 0.0
-        if self._alone:  # every component is a row
-            cost = costs.of_all_rows()
-            nearest = cost.argmin(axis=1).astype(np.int32)
-        else:
-            cost = np.empty((len(self._starts), self._k))
-            nearest = np.empty(len(cost), dtype=np.int32)
-            _core.group_costs(costs.of_all_rows(), self._component, cost, nearest)
-        found = nearest
-        if len(self._linked):
-            found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
-        if len(self._cliques):
-            found = found.copy()
-            self._assign_cliques(cost, nearest, found)
-        return found[self._component], None
+    def of_all_rows(self) -> Floats:
+        """Costs of all rows, (m, k), valid until the centers move."""
+        if not self._has_all():
+            found = self._rows.distances(self._chosen, self._geometry, self._new_space())
+            if self._weight.size:
+                found *= self._weight[:, None]
+            self._all_at = self._now()
+        return self._space
 
-    def _assign_cliques(self, cost: Floats, nearest: Labels, found: Labels) -> None:
-        """Apart groups that touch no other: each is an assignment problem of its own."""
-        starts, members = self._clique_starts, self._cliques
-        n_cliques = len(starts) - 1
+    def row_constant(self) -> float:
+        """The term that the costs of all rows lack, if it is one number."""
+        if isinstance(self._geometry, Cosine):
+            return float(self._geometry.row_terms(self._rows.X[self._chosen[:1]]))
+        return -self._geometry.shared_log_det
 
-        def work(first: int, last: int) -> None:
-            part = starts[first : last + 1]
-            _core.assign_cliques(part, members, cost, nearest, found)
+    def of_undecided_rows(self, labels: Labels, slack: Floats) -> Undecided:
+        """Rows that links could move to another cluster.
 
-        with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
-            threads.map(work)
+        Parameters
+        ----------
+        labels : ndarray of shape (m,)
+            None of them -1.
+        slack : ndarray of shape (m,)
+            The most by which links can raise the present cluster's cost above another's.
+        """
+        if len(labels) < _MANY_ROWS:  # to leave some out takes longer than to look at all
+            return Undecided(self._every, self._place, self.of_all_rows())
+        bounds, nothing = self._bounds, np.zeros(0)
+        drift, upper, lower = NO_DRIFT, nothing, nothing
+        if bounds is not None:
+            drift, upper, lower = bounds.loosen(self._geometry), bounds.upper, bounds.lower
+        if self._mostly or not self._may_sift or self._has_all():
+            return self._from_all(labels, slack, upper, lower)
+        return self._sifted(labels, slack, drift, upper, lower)
 
-    def _assign_linked(
-        self, cost: Floats, before: Labels, nearest: Labels, rng: RandomState
-    ) -> Labels:
-        """The better of the labels before and greedy ones, improved; "exact" improves both."""
-        assigned = before[0] >= 0
-        before = np.where(self._in_clique, nearest, before)  # these are assigned exactly below
-        fresh = self._greedy(cost, rng)
-        tries = [] if fresh is None else [fresh]
-        if assigned:
-            tries.append(np.where(self._degree > 0, before, nearest))
-        if not tries:
-            if self.mode == "greedy":
-                raise ConstraintError(
-                    f"greedy assignment found no cluster for some rows in {_RESTARTS} tries, "
-                    'though there is a way; use {assign_auto} or "exact"'
-                )
-            return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
-        if self.mode != "exact":
-            return self._improved(cost, nearest, self._cheapest(cost, tries), rng)
-        best = self._cheapest(cost, [self._improved(cost, nearest, one, rng) for one in tries])
-        settled = assigned and self._total(cost, best) >= self._total(cost, before) - 1e-12
-        return self._exactly(cost, best) if settled else best
+    def _from_all(self, labels: Labels, slack: Floats, upper: Floats, lower: Floats) -> Undecided:
+        """Undecided rows, found from the costs of all rows."""
+        costs, place = self.of_all_rows(), np.arange(len(labels))
+        self._mark(costs, labels, slack, (self._known, upper, lower), self._undecided)
+        self._mostly = 2 * int(np.count_nonzero(self._undecided)) > len(labels)
+        return Undecided(self._undecided, place, costs)
 
-    def _cheapest(self, cost: Floats, tries: list[Labels]) -> Labels:
-        if len(tries) == 1:
-            return tries[0]
-        return min(tries, key=lambda labels: self._total(cost, labels))
+    def _sifted(
+        self, labels: Labels, slack: Floats, drift: Drift, upper: Floats, lower: Floats
+    ) -> Undecided:
+        """Undecided rows, found by bounds and costs in the data's precision, then exactly."""
+        local, chosen = (
+            (self._local, self._chosen) if self._local else self._rows.in_memory(self._chosen)
+        )
+        assert local is not None
+        undecided, place = self._undecided, self._place
+        X, shift = local.arrays()
+        form, bias, own = dense_form(self._geometry, X.dtype)
+        own = own if own.size else np.ones(local.d, X.dtype)
+        what = (
+            X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
+            rounding_margin(local.d, X.dtype), labels, slack, self._known, drift, upper, lower,
+        )  # fmt: skip
+        self._threads.map(lambda a, b: _core.undecided_dense(*what, a, b, undecided), len(labels))
+        found = np.flatnonzero(undecided)
+        self._mostly = 2 * len(found) > len(labels)
+        costs = self._new_space()[: len(found)]
+        self._rows.distances(self._chosen[found], self._geometry, costs)
+        place[found] = np.arange(len(found))
+        sure, nothing = np.zeros(len(found), dtype=bool), np.zeros(0)
+        no_bounds = (np.zeros(0, dtype=np.int32), nothing, nothing)
+        self._mark(costs, labels[found], slack[found], no_bounds, sure)
+        undecided[found] = sure
+        return Undecided(undecided, place, costs)
 
-    def _total(self, cost: Floats, labels: Labels) -> float:
-        return float(cost[np.arange(len(cost)), labels].sum())
+    def _mark(
+        self, costs: Floats, labels: Labels, slack: Floats, bounds: tuple[Labels, Floats, Floats],
+        undecided: Bools,
+    ) -> None:  # fmt: skip
+        """Mark undecided rows, given their costs; `bounds` are updated unless empty."""
+        beyond = self._beyond() if self._bounds is not None else 0.0
+        what = (costs, slack, labels, beyond, _MARGIN)
 
-    def _greedy(self, cost: Floats, rng: RandomState) -> Labels | None:
-        """Most constrained first; a component without a free cluster goes first in the next try."""
-        labels = np.empty(len(cost), dtype=np.int32)
-        urgency = self._degree + rng.random_sample(len(cost))
-        for _ in range(_RESTARTS):
-            order = np.argsort(-urgency)
-            stuck = _core.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
-            if stuck < 0:
-                return labels
-            urgency[stuck] = urgency.max() + 1
-        return None
+        def work(start: int, stop: int) -> None:
+            _core.undecided_rows(*what, start, stop, *bounds, undecided)
 
-    def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
-        labels = labels.astype(np.int32).copy()
-        order = rng.permutation(self._linked)
-        _core.improve_hard(order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS)
-        return labels
+        self._threads.map(work, len(labels))
 
-    def _exactly(self, cost: Floats, labels: Labels) -> Labels:
-        """Solve those connected parts whose components are not all at their nearest center."""
-        labels = labels.copy()
-        away = labels != cost.argmin(axis=1)
-        for part in np.unique(self._part[away & (self._degree > 0)]):
-            members = np.flatnonzero(self._part == part)
-            inside = self._edges[self._part[self._edges[:, 0]] == part]
-            ends = np.searchsorted(members, inside)
-            labels[members] = solve_exactly(cost[members], ends, labels[members])
-        return labels
+    def _beyond(self) -> float:
+        """Size of the terms that cancel in a squared distance; scales its rounding error."""
+        geometry = self._geometry
+        if self._bounds is None:  # |x'a| is at most the mean of their squares
+            form, bias, *_ = dense_form(geometry)
+            return float((form**2).sum(axis=1).max() + np.abs(bias).max())
+        return 2 * float((geometry.centers**2 @ geometry.metrics[0]).max())
+
+    def _now(self) -> tuple[Floats, Floats]:
+        return self._geometry.centers, self._geometry.metrics
+
+    def _has_all(self) -> bool:
+        """Whether the costs of all rows are up to date: every update makes new arrays."""
+        return all(a is b for a, b in zip(self._now(), self._all_at, strict=True))
+
+    def _new_space(self) -> Floats:
+        """The array that costs are written to; earlier costs are lost."""
+        if not len(self._space):
+            self._space = np.empty((len(self._chosen), self._geometry.k))
+        self._all_at = (None, None)
+        return self._space

@@ -1,14 +1,13 @@
 """Fits that can be resumed after a crash: the state of a run in a file, written atomically.
 
-The state is small: centers, metrics, the clusters of constrained rows and the seed. The clusters of
-all other rows follow from the centers of their last assignment and are recomputed.
+The file has centers, metrics, the clusters of constrained rows and the seed after the last
+iteration. A fit starts again from these; the clusters of all other rows follow from the centers.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -28,9 +27,7 @@ from linkwise.tables import atomic_write
 
 from ._problem import Problem, RunState
 
-_EVERY = 5  # iterations between two saves
-_SAVE_SECONDS = 30.0  # or seconds, whichever comes first
-_PROBES = 16  # rows that identify the data
+_PROBES = 16  # rows that identify the data, beside the variance of each feature
 _FREE = ("callback", "checkpoint", "max_iter", "random_state")  # may differ on resuming
 _META = "meta"
 
@@ -66,7 +63,7 @@ class FitCheckpoint:
         rows = problem.rows
         rows.prefetch(probes)
         self._probes = np.concatenate([rows.take(probes) + rows.shift, rows.total()[None]])
-        self._last, self._since, self._failed = time.monotonic(), 0, False
+        self._failed = False
 
     def load(self) -> RunState | None:
         """The saved state, or None if there is none; raises if it is of another fit."""
@@ -107,19 +104,13 @@ class FitCheckpoint:
         if what:
             raise another_run(f"checkpoint {self.path}", what, "fit")
 
-    def due(self) -> bool:
-        """Whether to save now; called once per iteration."""
-        self._since += 1
-        return self._since >= _EVERY or time.monotonic() - self._last >= _SAVE_SECONDS
-
     def save(self, state: RunState) -> None:
-        """Save the state; if that fails, say so once and go on without."""
-        self._last, self._since = time.monotonic(), 0
+        """Save the state; if that fails, the fit continues with one warning."""
         try:
             self._write(state)
         except OSError as error:
             if not self._failed:
-                what = f"{error.strerror or error}; the fit goes on, but cannot be resumed from now"
+                what = f"{error.strerror or error}; the fit continues, but cannot be resumed"
                 warnings.warn(f"checkpoint {self.path}: {what}", UserWarning, stacklevel=2)
             self._failed = True
 

@@ -5,9 +5,9 @@ Given the costs of rows in clusters and of violated links, the best labels minim
     sum_i cost(i, c_i) + sum over violated links of their costs,
 
 a Markov random field whose edges are the links. ICM changes one row (or component) at a time and
-ends in a local minimum. Belief propagation and mean field look at all links at once. Both can end
-above ICM, so each call also runs ICM from what they find and returns the cheaper of that and
-plain ICM: the objective never rises.
+ends in a local minimum. Belief propagation, mean field and the linear program look at all links at
+once. All can end above ICM, so each call also runs ICM from the labels that they give and returns
+the cheaper of that and plain ICM: the objective never rises.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, vstack
 
-from linkwise._types import Floats, Labels, RandomState
+from linkwise._types import Floats, Ints, Labels, RandomState
 from linkwise.constraints import ConstraintError
 
-from ._assigners import ICM, Assigner, LinkCost
-from ._constrained_costs import ConstrainedCosts
+from ._assigners import ICM, Assigner, ConstrainedCosts, LinkCost
 from ._link_graph import LinkGraph
 from ._problem import Problem
 
-Inference = Literal["icm", "belief_propagation", "mean_field"]
+Inference = Literal["icm", "belief_propagation", "mean_field", "linear_program"]
+INFERENCES = ("icm", "belief_propagation", "mean_field", "linear_program")
 
 _MOST_CELLS = 200_000_000  # numbers in all messages: 1.6 GB
-_ROUNDS = 100  # of messages
+_PROGRAM_CELLS = 200_000  # of the linear program: minutes per fit
+_ROUNDS = 100  # of messages, which settle in fewer where they settle
 _SWEEPS = 20  # of the mean field, per temperature
 _EPS = 1e-10  # relative rounding error of an energy
 _DAMPING = 0.5  # share of the former messages; without it loops of links oscillate
@@ -37,11 +40,11 @@ _TEMPERATURES = np.geomspace(1.0, 1e-2, 6)  # of the mean field, as shares of th
 
 
 def make_assigner(inference: Inference, problem: Problem) -> Assigner:
-    """The assigner that a name stands for."""
+    """The assigner of an inference method."""
     if inference == "icm":
         return ICM(problem)
-    kind = BeliefPropagation if inference == "belief_propagation" else MeanField
-    return kind(problem)
+    kinds = {"belief_propagation": BeliefPropagation, "mean_field": MeanField}
+    return kinds.get(inference, LinearProgram)(problem)
 
 
 class _OverAllLinks(ICM):
@@ -52,13 +55,16 @@ class _OverAllLinks(ICM):
     def __init__(self, problem: Problem):
         super().__init__(problem)
         number = len(self._links.ends)
-        cells = 2 * number * problem.k
-        if cells > _MOST_CELLS:
+        cells, most = 2 * number * problem.k, self._most_cells()
+        if cells > most:
             raise ConstraintError(
                 f"{type(self).__name__} keeps {cells:,} numbers for {number:,} links "
-                f"and {problem.k} clusters, more than {_MOST_CELLS:,}; use inference='icm'",
+                f"and {problem.k} clusters, more than {most:,}; use inference='icm'",
                 topic="methods",
             )
+
+    def _most_cells(self) -> int:
+        return _MOST_CELLS
 
     def __call__(
         self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
@@ -162,6 +168,59 @@ class MeanField(_OverAllLinks):
                 if change <= 1e-3:
                     break
         return field
+
+
+class LinearProgram(_OverAllLinks):
+    """The linear programming relaxation of Kleinberg and Tardos (1999), solved by HiGHS.
+
+    x(i, c) is the share of row i in cluster c, at least 0 and 1 in sum. A must-link costs
+    sum_c w(c) |x(i, c) - x(j, c)| / 2, a cannot-link sum_c w(c) max(0, x(i, c) + x(j, c) - 1): for
+    shares of 0 and 1 this is the objective, so that the program's value is a lower bound. Each row
+    takes the cluster of its largest share.
+    """
+
+    def _most_cells(self) -> int:
+        return _PROGRAM_CELLS
+
+    def _infer(self, rows: Floats, link_cost: Floats) -> Floats:
+        return -self._shares(rows, link_cost)
+
+    def _shares(self, rows: Floats, link_cost: Floats) -> Floats:
+        links, (n, k) = self._links, rows.shape
+        n_x, number = n * k, len(links.ends)
+        cost = np.broadcast_to(link_cost, (number, k))
+        # z >= x_i - x_j and z >= x_j - x_i (must-links), z >= x_i + x_j - 1 (cannot-links).
+        must = np.repeat(links.is_must, k)
+        z = n_x + np.arange(number * k)
+        i, j = (
+            np.add.outer(end * k, np.arange(k)).ravel() for end in links.ends.T.astype(np.int64)
+        )
+        first = _rows_of_program((i, 1.0), (j, np.where(must, -1.0, 1.0)), z, n_x + len(z))
+        second = _rows_of_program((i[must], -1.0), (j[must], 1.0), z[must], n_x + len(z))
+        one = np.repeat(np.arange(n), k), np.arange(n_x)
+        sums = coo_array((np.ones(n_x), one), shape=(n, n_x + len(z)))
+        objective = np.concatenate(
+            [rows.ravel(), (cost * np.where(links.is_must, 0.5, 1.0)[:, None]).ravel()]
+        )
+        found = linprog(
+            objective / max(float(np.abs(objective).max()), 1e-300),
+            A_ub=vstack([first, second]).tocsr(),
+            b_ub=np.concatenate([np.where(must, 0.0, 1.0), np.zeros(second.shape[0])]),
+            A_eq=sums.tocsr(), b_eq=np.ones(n), bounds=(0, None), method="highs",
+        )  # fmt: skip
+        # HiGHS ends without a solution only at limits of time, which it does not have here.
+        return -rows if found.x is None else np.asarray(found.x[:n_x].reshape(n, k))
+
+
+def _rows_of_program(
+    one: tuple[Ints, Floats | float], other: tuple[Ints, Floats | float], z: Ints, size: int
+) -> coo_array:
+    """Inequalities one + other - z, one per row."""
+    number = np.arange(len(z))
+    entries = [np.broadcast_to(part[1], len(z)) for part in (one, other)]
+    columns = np.concatenate([one[0], other[0], z])
+    values = np.concatenate([*entries, -np.ones(len(z))])
+    return coo_array((values, (np.tile(number, 3), columns)), shape=(len(z), size))
 
 
 def _expected_link_costs(links: LinkGraph, q: Floats, cost: Floats) -> Floats:

@@ -26,10 +26,9 @@ from linkwise.constraints import ConstraintError
 from linkwise.kmeans._kernel_arguments import UnitLinks
 
 from . import _transport
-from ._assigners import ICM, Assigner, LinkCost
-from ._constrained_costs import ConstrainedCosts, Undecided
+from ._assigners import ICM, Assigner, ConstrainedCosts, LinkCost, Undecided
 from ._limits import Limits
-from ._problem import Problem, RunState
+from ._problem import Problem
 
 _PROGRAM_CELLS = 20_000  # most variables of an integer program
 _TIE = 1e-10  # of a prohibitive cost: less than any difference that counts
@@ -37,7 +36,7 @@ _GAIN = 1e-12  # share of the cost by which new labels must be cheaper
 
 
 class PricedCosts:
-    """Costs of the rows of the assigner inside, with prices; stands in for `ConstrainedCosts`."""
+    """Costs of the rows of the assigner inside, with prices, in the form of `ConstrainedCosts`."""
 
     def __init__(self, costs: Floats):
         self._costs = costs
@@ -52,8 +51,8 @@ class PricedCosts:
         return Undecided(everyone, np.arange(len(labels)), self._costs)
 
 
-class Limited:
-    """Clusters within limits, and at most so many outliers; an `Assigner` of all rows.
+class Limited(Assigner):
+    """An `Assigner` of all rows that keeps limits on sizes and on the number of outliers.
 
     Parameters
     ----------
@@ -62,9 +61,6 @@ class Limited:
     problem : Problem
     limits : Limits
     """
-
-    closed: Bools | None = None
-    measures = False
 
     def __init__(self, inner: Assigner, problem: Problem, limits: Limits):
         rows, self._k = problem.rows, problem.k
@@ -262,7 +258,7 @@ class Limited:
         own = labels[graph.rows].copy()
         place = np.full(len(cost), -1)
         place[rest] = np.arange(len(rest))
-        own[place[graph.rows] < 0] = -1  # outliers pull nobody
+        own[place[graph.rows] < 0] = -1  # links to outliers cost nothing
         counts = graph.clique_counts(own, self._k)
         pull = np.empty((len(graph.rows), self._k))
         _core.link_costs(*weighted, graph.cliques, counts, own, pull)
@@ -320,8 +316,6 @@ class Limited:
             topic="groups",
         )
 
-    # ---------------------------------------------------------------- protocol
-
     def is_exhaustive(self) -> bool:
         """As the assigner inside."""
         return self._inner.is_exhaustive()
@@ -329,19 +323,6 @@ class Limited:
     def force_exhaustive(self) -> None:
         """As the assigner inside."""
         self._inner.force_exhaustive()
-
-    def state(self) -> RunState:
-        """Prices, and the labels and state of the assigner inside."""
-        price = np.zeros(0) if self._price is None else self._price
-        return {"inner": self._inner.state(), "labels": self._inner_labels, "price": price}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self._inner.restore(state.get("inner", {}))
-        if "labels" in state:
-            self._inner_labels = np.asarray(state["labels"], dtype=np.int32)
-            price = np.asarray(state["price"], dtype=np.float64)
-            self._price = price if len(price) else None
 
 
 def _fitting(sizes: Ints, most: int) -> Bools:

@@ -15,7 +15,7 @@ from linkwise._types import Floats
 
 Size = float | Sequence[float] | ArrayLike | None
 Outliers = float | Literal["auto"] | None
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # share of the rows: 0.1 * 30 is 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,13 @@ class Limits:
     def differ(self) -> bool:
         """Whether clusters have different limits."""
         return bool(np.ptp(self.low) or len(np.unique(self.high)) > 1)
+
+
+def check_limits(min_size: Size, max_size: Size, outliers: Outliers, k: int) -> None:
+    """Refuse limits of wrong types or ranges."""
+    check_size("min_size", min_size, k)
+    check_size("max_size", max_size, k)
+    check_outliers(outliers)
 
 
 def check_size(name: str, value: Size, k: int) -> None:
@@ -83,7 +90,7 @@ def check_outliers(value: Outliers) -> None:
         )
 
 
-def read_limits(min_size: Size, max_size: Size, n_outliers: int, k: int, total: int) -> Limits:
+def sizes_of(min_size: Size, max_size: Size, n_outliers: int, k: int, total: int) -> Limits:
     """Limits as numbers of rows, for `total` rows; refused if they cannot all hold."""
     low = _bounds(min_size, k, total, 0.0, np.ceil)
     high = _bounds(max_size, k, total, np.inf, np.floor)

@@ -234,7 +234,7 @@ class LinkGraph:
             return np.concatenate(threads.map(work))
 
     def paid(self, violated: NDArray, labels: NDArray, cost: Floats) -> Floats:
-        """What violated links cost, given their entries (n_violated, 1) or (n_violated, k).
+        """Costs of violated links, given their entries (n_violated, 1) or (n_violated, k).
 
         It is the mean of the entries for the clusters of the two ends; for a cannot-link both ends
         are in one cluster, so this is the entry of that cluster.

@@ -1,4 +1,4 @@
-"""Links that may be wrong: what a violated one costs, how many are wrong, and which.
+"""Links that may be wrong: the cost of a violated one, the share and suspicion of wrong ones.
 
 Rows are as likely as the geometry says, and each link is wrong with probability p, independently of
 the others. Minus the logarithm of that likelihood is the objective: the cost of the rows, and for
@@ -14,6 +14,8 @@ alternates between labels, centers and p.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import expit
 
@@ -22,19 +24,20 @@ from linkwise.constraints import Constraints
 from linkwise.geometry import Geometry
 from linkwise.kmeans.rows._local_rows import LocalRows
 
-from ._assigners import ICM
-from ._init_centers import from_kmeans_plusplus
+from ._assigners import ICM, ConstrainedCosts
 from ._link_graph import LinkGraph
-from ._loop import solve
+from ._loop import Run, Solution
 from ._penalties import NoPenalty, WeightPenalty
-from ._problem import Problem, RunState
+from ._problem import Problem
+from ._starts import from_kmeans_plusplus
 
 # One link in ten is wrong, as of answers by people and language models, and this counts as much as
 # ten links do.
 PRIOR = (1.0, 9.0)
 LEAST = 1e-3  # a cost without limit would make links hard
 MOST = 0.45  # links that are wrong half of the time would cost nothing
-_ROUGH = 20  # iterations of a rough clustering
+_ROUGH = 20  # iterations of the rough clustering: a variance needs no converged one
+_SAMPLE = 5_000  # rows that it is of: 2 % standard error of a variance
 
 
 class LogOddsPenalty(WeightPenalty):
@@ -64,20 +67,12 @@ class LogOddsPenalty(WeightPenalty):
         self._set(float(np.clip(share, LEAST, MOST)))
 
     def constant(self) -> float:
-        """What all links cost together, violated or not, and the prior of p."""
+        """The part of the likelihood that all links share, violated or not, and the prior of p."""
         if not self.learns:
             return 0.0
         wrong, right = PRIOR
         right += float(self._links.weight.sum())
         return -self._unit * (wrong * np.log(self.p) + right * np.log(1 - self.p))
-
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {"p": self.p}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self._set(float(state.get("p", self.p)))
 
 
 def estimated_share(violated: Bools, weight: Floats) -> float:
@@ -105,14 +100,30 @@ def likelihood_unit(costs: Floats) -> float:
     return unit if unit > 0 else 1.0
 
 
-def rough_costs(rows: LocalRows, k: int, geometry: Geometry) -> Floats:
-    """Costs of rows in the clusters of a rough clustering without links."""
-    problem, rng = Problem(rows, k, Constraints()), np.random.RandomState(0)
-    solve(
-        problem, geometry, NoPenalty(problem.links), ICM(problem),
-        from_kmeans_plusplus(rows, k, rng), max_iter=_ROUGH, tol=1e-3, rng=rng,
-    )  # fmt: skip
-    return rows.distances(np.arange(rows.n), geometry)
+def estimated_unit(problem: Problem, geometry_of: Callable[[Problem], Geometry]) -> float:
+    """The unit of likelihood, from a sample of the rows in a rough clustering without links."""
+    sample = problem.rows.sample(problem.k, np.random.RandomState(0))
+    chosen = slice(None, None, max(1, sample.n // _SAMPLE))
+    rows = LocalRows(sample.X[chosen], None, centered=bool(sample.shift.any()))
+    try:
+        some, rng = Problem(rows, problem.k, Constraints()), np.random.RandomState(0)
+        geometry, penalty = geometry_of(some), NoPenalty(some.links)
+        centers = from_kmeans_plusplus(rows, some.k, rng)
+        Run(some, geometry, penalty, ICM(some), centers, tol=1e-3, rng=rng).advance(_ROUGH)
+        return likelihood_unit(rows.distances(np.arange(rows.n), geometry))
+    finally:
+        rows.close()
+
+
+def suspected_links(problem: Problem, best: Solution, unit: float) -> tuple[float, Floats]:
+    """The share of wrong links, and the probability of each that it is wrong."""
+    links = problem.links
+    labels = best.assignments.labels_of(links.rows)
+    share = estimated_share(links.violated(labels), links.weight)
+    if not len(links.rows):
+        return share, np.zeros(0)
+    costs = ConstrainedCosts(problem.rows, links.rows, best.geometry).of_all_rows()
+    return share, probability_wrong(links, labels, costs, share, unit)
 
 
 def probability_wrong(

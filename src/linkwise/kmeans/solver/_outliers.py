@@ -1,4 +1,4 @@
-"""Starts that far rows do not attract, and the number of outliers if it is to be found.
+"""Runs with limits on sizes and outliers: their starts, and the number of outliers if unknown.
 
 k-means++ prefers far rows, and a center on an outlier never lets it go: its cost there is 0. Starts
 with outliers therefore are drawn without the rows that are almost alone around one of many
@@ -8,30 +8,91 @@ centers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from linkwise._types import Floats, Ints, Labels, RandomState
+from linkwise._types import Floats, Init, Ints, Labels, RandomState
 from linkwise.constraints import Closure, Constraints
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore
 
 from ._assigners import ICM
-from ._init_centers import from_kmeans_plusplus
 from ._limited import Limited
-from ._limits import Limits
-from ._loop import solve
+from ._limits import Limits, Outliers, Size, count_outliers, sizes_of
+from ._loop import Run, Solution
 from ._penalties import NoPenalty
 from ._problem import Problem
+from ._runs import Preset
+from ._starts import Start, from_kmeans_plusplus
 
 _Labels = TypeVar("_Labels", bound=Labels | Mapping[Hashable, Hashable])
+# Swaps look at the costs of rows alone, not at limits: as many starts as soft methods have.
+_LIMITED_RUNS = 5
+# The outliers of benchmarks/RESULTS.md ("Outliers") were found with these; few of them matter much.
 _SEEDS = 40  # further centers, beside three per cluster, among which outliers show
-_JUDGED = 5_000  # rows from which the number of outliers is estimated
-_PILOTS = 4
+_JUDGED = 5_000  # rows from which the number of outliers is estimated: 1 % is 50 of them
+_PILOTS = 4  # runs of k-means-- for the estimate
 _MOST_SHARE = 0.1  # of outliers that "auto" expects, at most half a cluster
 _FENCE = 3.0  # interquartile ranges above the third quartile (Tukey's outer fence)
+
+
+def read_limits(
+    min_size: Size, max_size: Size, outliers: Outliers, rows: RowStore, k: int
+) -> Limits | None:
+    """Limits in numbers of rows; None if there are none."""
+    if min_size is None and max_size is None and outliers is None:
+        return None
+    if isinstance(outliers, str):
+        outliers = estimated_outliers(rows, k)
+    return sizes_of(min_size, max_size, count_outliers(outliers, rows.n, k), k, rows.n)
+
+
+def limited(
+    preset: Preset, limits: Limits | None, init: Init, n_init: int | Literal["auto"]
+) -> Preset:
+    """A preset with limits: an assigner around its assigner, and starts that fit them."""
+    if limits is None:
+        return preset
+    problem, start, n_runs = preset.problem, preset.start, preset.n_runs
+    problem.rows.prefetch(np.arange(problem.rows.n))
+    # Clusters have no names if neither labels nor given centers number them.
+    nameless = isinstance(init, str) and not problem.has_seeds
+    if limits.n_outliers and nameless and init == "auto":
+        start = partial(_without_far_rows, start, problem, limits)
+    if limits.differ and nameless:
+        start = partial(_in_order_of_limits, start, problem, limits)
+    if n_init == "auto" and isinstance(init, str):
+        n_runs = max(n_runs, _LIMITED_RUNS)
+    return replace(
+        preset, start=start, n_runs=n_runs, n_replaced=0,
+        assigner=lambda: Limited(preset.assigner(), problem, limits),
+    )  # fmt: skip
+
+
+def _without_far_rows(
+    start: Start, problem: Problem, limits: Limits, rng: RandomState, run: int
+) -> Floats:
+    """Every other run starts without far rows; the others as the method does, in turn."""
+    if run % 2:
+        return start(rng, run // 2)
+    return centers_without(problem.rows, problem.k, limits.n_outliers, rng)
+
+
+def _in_order_of_limits(
+    start: Start, problem: Problem, limits: Limits, rng: RandomState, run: int
+) -> Floats:
+    """Centers in an order in which those of many rows have the higher limits."""
+    centers = start(rng, run)
+    some = problem.rows.sample(problem.k, np.random.RandomState(0))
+    sizes = np.bincount(nearest_centers(some, centers), minlength=problem.k)
+    wanted = limits.low + np.minimum(limits.high, problem.rows.n)
+    ordered = np.empty_like(centers)
+    ordered[np.argsort(wanted, kind="stable")] = centers[np.argsort(sizes, kind="stable")]
+    return ordered
 
 
 def centers_without(rows: RowStore, k: int, n_outliers: int, rng: RandomState) -> Floats:
@@ -72,9 +133,12 @@ def judged_labels(labels: _Labels, closure: Closure, k: int) -> _Labels:
     closure : Closure
         Of the constraints, by row number.
     k : int
-        Number of clusters; larger numbers stand for groups of outliers.
+        Number of clusters; components of outliers get larger numbers.
     """
     found: Any = dict(labels) if isinstance(labels, Mapping) else np.array(labels, dtype=np.int64)
+    every: Any = list(found.values()) if isinstance(labels, Mapping) else found
+    if np.min(every, initial=0) >= 0:
+        return labels
     for row, group in zip(closure.nodes.tolist(), closure.component.tolist(), strict=True):
         if found[row] == -1:
             found[row] = k + group
@@ -99,7 +163,7 @@ def estimated_outliers(rows: RowStore, k: int) -> int:
         sample.close()
     low, high = np.quantile(far, [0.25, 0.75])
     found = int((far > high + _FENCE * (high - low)).sum())
-    # Beyond half a cluster they are more likely to be clusters of their own.
+    # More than half a cluster of rows is more likely a cluster.
     most = max(1, int(sample.n * max(_MOST_SHARE, 0.5 / k)))
     return round(min(found, most) * rows.n / sample.n)
 
@@ -108,16 +172,18 @@ def _relative_distances(rows: LocalRows, k: int) -> Floats:
     """Distance of each row to its center in the best of some runs of k-means--."""
     n_out = max(1, int(rows.n * min(_MOST_SHARE, 0.5 / k)))
     limits = Limits(np.zeros(k), np.full(k, np.inf), n_outliers=n_out)
-    rng, best, least = np.random.RandomState(0), None, np.inf
+    rng = np.random.RandomState(0)
+    best: Solution | None = None
     problem = Problem(rows, k, Constraints())
     for _ in range(_PILOTS):
         geometry = Mahalanobis(k, rows.total(), rows.total_weight, mean=rows.uncentered_mean())
-        found = solve(
+        run = Run(
             problem, geometry, NoPenalty(problem.links), Limited(ICM(problem), problem, limits),
-            centers_without(rows, k, n_out, rng), max_iter=50, tol=1e-4, rng=rng,
+            centers_without(rows, k, n_out, rng), tol=1e-4, rng=rng,
         )  # fmt: skip
-        if found.objective < least or best is None:
-            best, least = found, found.objective
+        found = run.advance(50)
+        if best is None or found.objective < best.objective:
+            best = found
     assert best is not None
     costs = rows.distances(np.arange(rows.n), best.geometry)
     nearest, far = costs.argmin(axis=1), np.sqrt(np.maximum(costs.min(axis=1), 0.0))

@@ -1,4 +1,4 @@
-"""What a violated link costs, and how violated links take part in the updates.
+"""Costs of violated links, and how violated links take part in the updates.
 
 A penalty turns links into costs: an array (n_links, 1), or (n_links, k) if every cluster has its
 own metric or center in it. A violated must-link between clusters a and b costs the mean of its
@@ -7,6 +7,7 @@ entries for a and b, a violated cannot-link inside c its entry for c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -14,17 +15,17 @@ from numpy.typing import NDArray
 
 from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
-from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.kmeans._kernel_arguments import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._link_graph import LinkGraph
-from ._problem import RunState
 
 _PAIR_BLOCK = 16_384  # pairs whose distances are computed at a time
 _SAMPLED_PAIRS = 1000  # pairs from which a missing bound on distances is estimated
-_MANY_LINKS = 4  # links per row from which on they are measured when they are needed
+# With at least 4 links per row, most are never looked at: they are measured when needed.
+_MANY_LINKS = 4
 _KEPT_CELLS = 8_000_000  # most numbers in differences that are kept between iterations
 
 
@@ -32,12 +33,12 @@ LinkNumbers = Ints | NDArray[np.uint32]
 
 
 class Penalty(Protocol):
-    """What the loop asks of a penalty; a subclass overrides `costs` and what else it needs.
+    """The interface of the loop to a penalty; a subclass overrides at least `costs`.
 
     Attributes
     ----------
-    depends_on_metric, depends_on_centers : bool
-        Whether costs change when metrics are learnt, or when centers move.
+    depends_on_metric : bool
+        Whether costs change when metrics are learned.
     is_zero : bool
         Whether violated links cost nothing.
     learns : bool
@@ -45,7 +46,6 @@ class Penalty(Protocol):
     """
 
     depends_on_metric: bool = False
-    depends_on_centers: bool = False
     is_zero: bool = False
     learns: bool = False
 
@@ -58,24 +58,15 @@ class Penalty(Protocol):
         return self.costs(geometry)[chosen]
 
     def total(self, geometry: Geometry) -> float:
-        """What all links would cost, or a bound on it; it scales a rounding error."""
+        """Cost of all links if violated, or a bound on it; it scales a rounding error."""
         return float(self.costs(geometry).sum())
 
     def measure(self, geometry: Geometry) -> Measure | None:
         """How to compute the costs of links when they are needed, if that saves time."""
         return None
 
-    def adjust_moments(self, moments: Moments, geometry: Geometry, labels: Labels) -> Moments:
-        """The moments whose means are the new centers; `labels` are those of the constrained rows.
-
-        A penalty that is quadratic in the centers (CVQE, limits on cluster sizes) adds the points
-        that its violated links pull centers towards, to a copy of the moments. The means then
-        minimize distortion and penalty together, and the objective does not rise.
-        """
-        return moments
-
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """What violated links add to the scatter that a metric is learnt from."""
+        """Contribution of violated links to the scatter that a metric is learned from."""
         return 0.0
 
     def learn(self, labels: Labels) -> None:
@@ -86,17 +77,9 @@ class Penalty(Protocol):
         """Term of the objective for all links together, violated or not."""
         return 0.0
 
-    def update_bound(self, geometry: Geometry) -> bool:
-        """Recompute what cannot-links are measured against; returns whether it changed."""
-        return False
-
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        return
+    def update_bound(self, geometry: Geometry) -> Callable[[], None] | None:
+        """Recompute the bound of cannot-links; returns what undoes it, None if nothing changed."""
+        return None
 
 
 class WeightPenalty(Penalty):
@@ -138,14 +121,6 @@ class PairPenalty(Penalty):
         self.links, self.rows, self._published = links, rows, published
         self._known: tuple[Floats, Floats] | None = None
         self._bound: float | None = None
-
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {} if self._bound is None else {"bound": self._bound}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self._bound = state.get("bound")
 
     def _phi(self, geometry: Geometry, chosen: Ints) -> Floats:
         ends = self.links.rows[self.links.ends[chosen]]
@@ -228,23 +203,19 @@ class DistancePenalty(Penalty):
         self._measure: tuple[Floats, Ints, Measure] | None = None
         self._reach: tuple[Floats, Ints, Floats] | None = None
 
-    def update_bound(self, geometry: Geometry) -> bool:
-        """Find the farthest pairs under the present metric; returns whether they changed."""
+    def update_bound(self, geometry: Geometry) -> Callable[[], None] | None:
+        """Find the farthest pairs under the present metric; returns what undoes the change."""
         if self._published or self.links.n_must == len(self.links.ends):
-            return False
-        found = farthest_pairs(self.rows, geometry)
-        if self.pair is not None and np.array_equal(found, self.pair):
-            return False
+            return None
+        before, found = self.pair, farthest_pairs(self.rows, geometry)
+        if before is not None and np.array_equal(found, before):
+            return None
         self.pair = found
-        return True
 
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {} if self.pair is None else {"pair": self.pair}
+        def undo() -> None:
+            self.pair = before
 
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self.pair = state.get("pair")
+        return undo
 
     def _differences(self, chosen: LinkNumbers) -> Matrix:
         if self._kept_differences is not None:
@@ -303,7 +274,7 @@ class DistancePenalty(Penalty):
         return known[2]
 
     def total(self, geometry: Geometry) -> float:
-        """What all links would cost if each were as long as the farthest pair."""
+        """Cost of all links if each were as long as the farthest pair."""
         assert isinstance(geometry, Mahalanobis)
         if self.pair is None:
             return super().total(geometry)
@@ -361,7 +332,7 @@ class DistancePenalty(Penalty):
         return known[2]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """What violated links add to the scatters in (2.7): equations (2.8) and (2.9)."""
+        """Contribution of violated links to the scatters in (2.7): equations (2.8) and (2.9)."""
         assert isinstance(geometry, Mahalanobis)
         links = self.links
         violated = links.violated_links(labels)

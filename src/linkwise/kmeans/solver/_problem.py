@@ -1,4 +1,4 @@
-"""A validated clustering problem, and its solution."""
+"""A validated clustering problem."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._types import Floats, Ints, Labels
+from linkwise._types import Floats, Ints
 from linkwise.constraints import Closure, Constraints, number_nodes
-from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans._kernel_arguments import Groups
 from linkwise.kmeans.rows._local_rows import sample_rows
-from linkwise.kmeans.rows._protocols import Assignments, RowStore
+from linkwise.kmeans.rows._protocols import RowStore
 
 from ._link_graph import LinkGraph
 
-RunState = dict[str, Any]  # of arrays, numbers, and nested states: what a checkpoint stores
+RunState = dict[str, Any]  # arrays, numbers and nested states, as a checkpoint stores them
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +56,11 @@ class Problem:
     ids: Sequence[Hashable] | None = None
     link_unit: float = 1.0
 
+    @property
+    def has_seeds(self) -> bool:
+        """Whether any row has a label."""
+        return self.seeds is not None and bool((self.seeds >= 0).any())
+
     @cached_property
     def links(self) -> LinkGraph:
         """The pairwise constraints as a graph, entailed links included if `uses_entailed`."""
@@ -74,7 +78,7 @@ class Problem:
 
     @cached_property
     def _groups_stand_alone(self) -> bool:
-        """Whether there are apart groups, and no row of theirs has a must-link."""
+        """Whether there are apart groups, and none of their rows has a must-link."""
         closure = self.closure
         return self.known.n_apart > 0 and not (closure.sizes[closure.apart] > 1).any()
 
@@ -137,24 +141,15 @@ class Problem:
         rng = np.random.RandomState(0)
         return sample_rows(self.rows.n, self.rows.cells, self.k, rng, self.constrained)
 
-
-@dataclass
-class Solution:
-    """The result of a run, and the state it ended in."""
-
-    state: RunState
-    assignments: Assignments
-    centers: Floats
-    geometry: Geometry
-    objective: float
-    path: list[float]
-    half_steps: list[float]
-    n_iter: int
-    converged: bool
-    link_cost: Floats
-    moments: Moments
-
-    @property
-    def labels(self) -> Labels:
-        """Cluster of each row."""
-        return self.assignments.labels()
+    def costs_of_constraints(self, link_cost: Floats) -> Floats:
+        """Cost of each constraint of `known`, given those of `links` and of their apart groups."""
+        known, n_links = self.known, len(self.links.ends)
+        costs, of_groups = link_cost[:n_links], link_cost[n_links:]
+        if known.n_apart and not len(of_groups):  # written out as pairs
+            ends, group = known._apart.pairs()
+            places = self.links.positions_of(ends, np.zeros(len(ends), dtype=bool))
+            of_groups = np.zeros(known.n_apart)
+            np.add.at(of_groups, group, costs[places])
+        if self.uses_entailed:
+            costs = costs[self.links.positions(known)]
+        return np.concatenate([costs, np.zeros(known.n_relative), of_groups])

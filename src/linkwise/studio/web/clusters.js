@@ -1,4 +1,5 @@
-// The clusters: how many, what each is like, names, notes; merging and splitting; rows are dropped here.
+// The clusters: number, profiles, names, notes; merging and splitting; rows are dropped here.
+import { get } from "linkwise/lib/request.js";
 import { arranged, breakable, count } from "linkwise/lib/words.js";
 
 const FEW = 8; // up to so many are seen without a search
@@ -37,9 +38,10 @@ export default {
       <article v-for="c in shown" :key="c.number" class="lw-cluster" :class="{ over: over === c.number }" :data-cluster="c.number"
         :aria-label="c.name" @dragover="hover($event, c)" @dragleave="over = null" @drop="drop($event, c)">
         <div class="lw-cluster-head">
-          <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
-            :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg>
-          <input :value="c.name" :maxlength="longest" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
+          <button class="lw-mark" :aria-pressed="highlight === c.number" :aria-label="'highlight ' + c.name + ' on the map'" title="Highlight on the map"
+            @click="$emit('highlight', highlight === c.number ? null : c.number)"><svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
+            :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg></button>
+          <input :value="c.name" maxlength="60" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
             @keydown.enter="$event.target.blur()" @change="$emit('rename', { number: c.number, name: $event.target.value })">
           <span class="lw-soft">{{ counted(c.size, "record") }} ({{ c.share }})</span>
           <span class="lw-buttons">
@@ -50,7 +52,7 @@ export default {
             </select>
             <button v-if="chosen[c.number] !== undefined" class="lw-plain lw-go" @click="merge(c)">Merge</button>
             <button v-else-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
-              @click="$emit('split', { number: c.number })">Split</button>
+              @click="$emit('split', { clusters: [c.number] })">Split</button>
           </span>
         </div>
         <ul v-if="pictures(c).length" class="lw-faces" :aria-label="'typical images of ' + c.name"><li v-for="r in pictures(c)" :key="r.row">
@@ -61,23 +63,24 @@ export default {
         <div class="lw-cluster-foot">
           <button v-if="c.suggestion && !isNamed(c) && !pictures(c).length" class="lw-link lw-suggest"
             @click="$emit('rename', { number: c.number, name: c.suggestion })">Call it “{{ breakable(c.suggestion) }}”</button>
-          <details v-if="!pictures(c).length" class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
-            <div class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
-              <thead><tr><th scope="col"><span class="lw-sr">Field</span></th><th v-for="r in c.typical" :key="r.row" scope="col">{{ r.name }}</th></tr></thead>
-              <tbody><tr v-for="name in Object.keys(c.typical[0].fields)" :key="name"><th scope="row">{{ breakable(name) }}</th>
-                <td v-for="r in c.typical" :key="r.row"><div class="lw-clamp">{{ r.fields[name] }}</div></td></tr></tbody>
+          <details v-if="!pictures(c).length" class="lw-typical" @toggle="open($event, c)"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
+            <div v-if="whole(c).length" class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
+              <thead><tr><th scope="col"><span class="lw-sr">Field</span></th><th v-for="r in whole(c)" :key="r.row" scope="col">{{ r.name }}</th></tr></thead>
+              <tbody><tr v-for="name in Object.keys(whole(c)[0].fields)" :key="name"><th scope="row">{{ breakable(name) }}</th>
+                <td v-for="r in whole(c)" :key="r.row"><div class="lw-clamp">{{ r.fields[name] }}</div></td></tr></tbody>
             </table></div>
           </details>
           <details class="lw-typical" :open="!!c.note"><summary>Note</summary>
             <textarea :value="c.note" rows="2" maxlength="2000" :aria-label="'note on ' + c.name"
-              @change="$emit('note', { number: c.number, text: $event.target.value })"></textarea></details>
+              @change="$emit('note', { kind: 'cluster', key: String(c.number), text: $event.target.value })"></textarea></details>
         </div>
       </article>
       <button v-if="found.length > shown.length" class="lw-plain" @click="most_shown += page">Show {{ Math.min(page, found.length - shown.length) }} more of {{ found.length }}</button>
     </section>`,
-  props: { clusters: Array, count: Number, groups: Number, most: Number, longest: Number, choice: Object },
-  // chosen: by the number of a cluster, the one to merge it with
-  data: () => ({ chosen: {}, over: null, search: "", order: "number", few: FEW, page: PAGE, most_shown: PAGE }),
+  props: { clusters: Array, count: Number, groups: Number, most: Number, choice: Object, highlight: Number },
+  emits: ["use", "choose", "stop", "count", "rename", "records", "split", "merge", "note", "move", "highlight"],
+  // chosen: by the number of a cluster, the one to merge it with; records: typical ones, by row
+  data: () => ({ chosen: {}, records: {}, over: null, search: "", order: "number", few: FEW, page: PAGE, most_shown: PAGE }),
   computed: {
     found() {
       return arranged(this.clusters, this.search, this.order);
@@ -100,16 +103,22 @@ export default {
     pictures(cluster) {
       return cluster.typical.filter((record) => record.image);
     },
+    whole(cluster) {
+      return cluster.typical.map((r) => this.records[r.row]).filter(Boolean);
+    },
+    open(event, cluster) {
+      if (event.target.open) cluster.typical.forEach(async ({ row }) => (this.records[row] ??= await get("/view/record/" + row)));
+    },
     others(cluster) {
       return this.clusters.filter((other) => other.number !== cluster.number);
     },
     merge(cluster) {
-      this.$emit("merge", { number: cluster.number, other: this.chosen[cluster.number] });
+      this.$emit("merge", { clusters: [cluster.number, this.chosen[cluster.number]] });
       delete this.chosen[cluster.number];
     },
     setCount(event) {
       this.$emit("count", { n: event.target.value === "" ? null : Number(event.target.value) });
-      event.target.value = this.count ?? ""; // until the studio says so itself
+      event.target.value = this.count ?? ""; // until the state has the new number
     },
     hover(event, cluster) {
       if (!event.dataTransfer.types.includes(ROWS)) return;

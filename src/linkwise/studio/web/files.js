@@ -1,10 +1,10 @@
-// Files to take home: made by the studio when asked for, then saved by the browser.
+// Exports: made by the studio on demand, then saved by the browser.
 import { byGroup } from "linkwise/lib/files.js";
 import { explain, save } from "linkwise/lib/request.js";
 
 export default {
   template: `
-    <section class="lw-wide lw-home" aria-label="Take home">
+    <section class="lw-wide lw-home" aria-label="Export">
       <ul class="lw-files"><li v-for="group in groups" :key="group.name">
         <div><b>{{ group.name }}</b><span class="lw-soft">{{ group.about }}</span></div>
         <span class="lw-buttons"><button v-for="file in group.files" :key="file.name" class="lw-plain" :class="{ 'lw-go': group === groups[0] }"
@@ -13,11 +13,11 @@ export default {
       </li></ul>
       <button class="lw-plain" @click="show">Show the Python lines</button>
       <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
-      <p class="lw-soft" role="status">{{ told }}</p>
+      <p class="lw-soft" role="status">{{ status }}</p>
       <pre v-if="code" class="lw-code" tabindex="0" aria-label="Python lines">{{ code }}</pre>
     </section>`,
   props: { files: Array },
-  data: () => ({ busy: "", error: "", code: "", told: "Files are made with all answers so far." }),
+  data: () => ({ busy: "", error: "", code: "", status: "Files are made with all answers so far." }),
   computed: {
     groups() {
       return byGroup(this.files);
@@ -26,9 +26,9 @@ export default {
   methods: {
     async take({ name }) {
       await this.work(name, async () => {
-        this.told = `${name} is being made…`;
+        this.status = `${name} is being made…`;
         await save("/api/export/" + name, name);
-        this.told = `${name} is in your downloads.`;
+        this.status = `${name} is in your downloads.`;
       });
     },
     async show() {
@@ -44,7 +44,7 @@ export default {
       try {
         await job();
       } catch (error) {
-        Object.assign(this, { error: error.message, told: "" });
+        Object.assign(this, { error: error.message, status: "" });
       } finally {
         this.busy = "";
       }

@@ -1,4 +1,4 @@
-// What was said, the newest first: by whom, when, and whether it still stands.
+// Log entries, the newest first: annotator, time, and whether each is undone.
 const CLOCK = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 export default {
@@ -13,14 +13,15 @@ export default {
             v-if="one.undone_by !== null">, undone by {{ one.undone_by }}</template></span>
           <span class="lw-buttons">
             <button v-if="one.pair" class="lw-plain" :aria-label="'look again at ' + one.text"
-              @click="$emit('again', { id: one.id, pair: one.pair })">Look again</button>
+              @click="$emit('again', one)">Look again</button>
             <button v-if="one.undone_by === null" class="lw-plain" :aria-label="'undo ' + one.text"
               @click="$emit('back', { id: one.id, count: one.count })">Undo</button></span>
         </li>
       </ol>
-      <p v-if="more > 0" class="lw-soft">… and {{ more.toLocaleString("en") }} before. Take home has all of them.</p>
+      <p v-if="more > 0" class="lw-soft">… and {{ more.toLocaleString("en") }} before. Export has all of them.</p>
     </section>`,
   props: { said: Array, more: Number },
+  emits: ["again", "back"],
   methods: {
     clock(at) {
       return CLOCK.format(new Date(at));

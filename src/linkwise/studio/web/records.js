@@ -1,5 +1,5 @@
 // The records of a cluster, as a table or a gallery; several can be selected and corrected.
-import { get } from "linkwise/lib/request.js";
+import { Closed, send } from "linkwise/lib/request.js";
 import { isTaken, letter } from "linkwise/lib/keys.js";
 import { breakable, count, isShort } from "linkwise/lib/words.js";
 import { Selection } from "linkwise/lib/selection.js";
@@ -9,6 +9,7 @@ const ACTIONS = [
   { kind: "together", word: "Belong together", key: "T" },
   { kind: "right", word: "These are right", key: "R" },
   { kind: "out", word: "Not in here", key: "X" },
+  { kind: "outlier", word: "Outlier", key: "O" },
 ];
 const BY_LETTER = Object.fromEntries(ACTIONS.map(({ kind, key }) => [key.toLowerCase(), kind]));
 const FEW = 6; // fields of a row in the table; the others are shown on demand
@@ -22,16 +23,20 @@ export default {
       </div>
       <div class="lw-tools">
         <select v-model="cluster" aria-label="which cluster"><option :value="null">All clusters</option>
-          <option v-for="c in clusters" :key="c.number" :value="c.number">{{ c.name }}</option></select>
+          <option v-for="c in clusters" :key="c.number" :value="c.number">{{ c.name }}</option><option v-if="hasOutliers" :value="-1">Outliers</option></select>
         <select v-model="order" aria-label="order"><option value="unusual">Unusual first</option>
           <option value="typical">Typical first</option><option value="file">As in the file</option></select>
         <input ref="search" type="search" v-model="search" placeholder="Search (/)" aria-label="search in all records"
-          title="Words that must all occur; field:word looks into one field">
+          title="Words that must all occur; field:word looks into one field, field>5 compares numbers">
         <span class="lw-choose" role="group" aria-label="how to show them"><button v-for="shape in ['Table', 'Gallery']" :key="shape" class="lw-plain"
           :aria-pressed="gallery === (shape === 'Gallery')" @click="gallery = shape === 'Gallery'">{{ shape }}</button></span>
         <button v-if="fields.length > few && !gallery" class="lw-plain" @click="wide = !wide">{{ wide ? "Fewer fields" : "All fields" }}</button>
       </div>
       <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
+      <p v-if="like || among" class="lw-filter">{{ like ? "Records like " + like.name + ", nearest first" : count(among.length, "record") + " selected on the map" }}
+        <button class="lw-plain" @click="Object.assign(this, { like: null, among: null })">Show others</button></p>
+      <p v-if="allChosen && n > chosen.size" class="lw-filter">{{ count(chosen.size, "record") }} shown {{ chosen.size > 1 ? "are" : "is" }} selected.
+        <button class="lw-plain" @click="chooseAll">Select all {{ n.toLocaleString("en") }} found</button></p>
       <div class="lw-scroll" ref="list" tabindex="0" role="group" aria-label="The records">
         <table v-if="!gallery" class="lw-rows">
           <thead><tr><th scope="col"><input type="checkbox" :checked="allChosen" aria-label="select all shown" @change="toggleAll"></th>
@@ -47,13 +52,13 @@ export default {
             </tr>
           </tbody>
         </table>
-        <ul v-else class="lw-gallery">
+        <ul v-else class="lw-gallery" :class="{ 'lw-dense': pictures }">
           <li v-for="(r, k) in records" :key="r.row" :class="{ chosen: chosen.has(r.row), at: k === at }" :data-row="r.row"
             draggable="true" @dragstart="drag($event, r)" @click="point($event, k)">
-            <label class="lw-record-head"><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
+            <label class="lw-record-head" :title="r.name"><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
               <span class="lw-soft" v-if="cluster === null">{{ nameOf(r.cluster) }}</span></label>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy" @load="enlarge">
-            <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]" :class="{ 'lw-short': isShort(r.fields[name]) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ r.fields[name] }}</dd></div></template></dl>
+            <dl v-if="!pictures"><template v-for="name in columns" :key="name"><div v-if="r.fields[name]" :class="{ 'lw-short': isShort(r.fields[name]) }"><dt>{{ breakable(name) }}</dt><dd>{{ r.fields[name] }}</dd></div></template></dl>
           </li>
         </ul>
         <p v-if="!records.length && !busy" class="lw-soft">{{ search ? "No record has all of these words." : "There are no records here." }}</p>
@@ -65,19 +70,24 @@ export default {
           <option v-for="c in clusters" :key="c.number" :value="c.number">{{ c.name }}</option></select>
         <button v-for="a in actions" :key="a.kind" class="lw-plain" :disabled="!chosen.size" :aria-keyshortcuts="a.key"
           @click="act(a.kind)">{{ a.word }} <kbd aria-hidden="true">{{ a.key }}</kbd></button>
+        <button class="lw-plain" :disabled="chosen.size !== 1" aria-keyshortcuts="L" @click="findLike">Similar <kbd aria-hidden="true">L</kbd></button>
         <button class="lw-plain" :disabled="!chosen.size" @click="choose([])">Clear</button>
-        <button class="lw-plain" @click="$emit('undo')">Undo <kbd aria-hidden="true">Z</kbd></button>
+        <button class="lw-plain" @click="takeBack">Undo <kbd aria-hidden="true">Z</kbd></button>
       </div>
       <p class="lw-note" role="status"><template v-if="working"><span class="lw-spin" aria-hidden="true"></span> Working…</template><template v-else>{{ note }}</template></p>
     </section>`,
-  props: { clusters: Array, version: String, note: String, turn: Number, wanted: Object },
+  props: { clusters: Array, version: Number, wanted: Object, hasOutliers: Boolean, correct: Function, undo: Function },
   data: () => ({
     cluster: null, order: "unusual", search: "", gallery: false, wide: false, records: [], fields: [], n: 0, at: -1,
-    chosen: new Set(), busy: false, working: false, error: "", actions: ACTIONS, few: FEW,
+    chosen: new Set(), busy: false, working: false, error: "", note: "", like: null, among: null, actions: ACTIONS, few: FEW,
   }),
   computed: {
     columns() {
       return this.wide ? this.fields : this.fields.slice(0, FEW);
+    },
+    // Pictures and their names only, where names are file names: the fields repeat them.
+    pictures() {
+      return this.records.length > 0 && !this.wide && this.records.every((r) => r.image);
     },
     title() {
       return this.cluster === null ? "All records" : this.nameOf(this.cluster);
@@ -90,19 +100,24 @@ export default {
     version() {
       this.load();
     },
-    turn() {
-      this.working = false;
-    },
     wanted: {
       immediate: true, // the list may be made when its records are asked for
       handler(now) {
-        if (now) Object.assign(this, { cluster: now.cluster, search: "" });
+        if (!now) return;
+        Object.assign(this, { cluster: now.cluster, search: "", like: null, among: now.rows ?? null });
+        if (now.rows) this.selectNext = true;
       },
     },
     cluster() {
       this.begin();
     },
     order() {
+      this.begin();
+    },
+    like() {
+      this.begin();
+    },
+    among() {
       this.begin();
     },
     search() {
@@ -123,7 +138,7 @@ export default {
   methods: {
     breakable, count, isShort,
     nameOf(number) {
-      return this.clusters.find((c) => c.number === number)?.name ?? (number < 0 ? "none" : `cluster ${number + 1}`);
+      return this.clusters.find((c) => c.number === number)?.name ?? (number < 0 ? "Outliers" : `cluster ${number + 1}`);
     },
     begin() {
       this.choose([]);
@@ -137,24 +152,30 @@ export default {
     async more() {
       await this.fetch(this.records.length, 1);
     },
+    query(more) {
+      const { cluster, order, search, among } = this;
+      return send("/view/records", { cluster, order, search, among, like: this.like?.row ?? null, ...more });
+    },
     async fetch(start, least) {
       const asking = (this.asking = (this.asking || 0) + 1);
       this.busy = true;
       try {
         let found = start ? [...this.records] : [];
         do {
-          const query = new URLSearchParams({ order: this.order, search: this.search, start: found.length });
-          if (this.cluster !== null) query.set("cluster", this.cluster);
-          const page = await get("/view/records?" + query);
-          if (asking !== this.asking) return; // something newer was asked for
+          const page = await this.query({ start: found.length });
+          if (asking !== this.asking) return; // a newer query is under way
           found = found.concat(page.records);
           Object.assign(this, { n: page.n, fields: page.fields, error: "" });
           if (!page.records.length) break;
         } while (found.length < least && found.length < this.n);
-        if (!this.records.length && found.length && found.every((r) => r.image)) this.gallery = true;
+        // Pictures and texts are looked at in a gallery; numbers are compared in a table.
+        const isText = (r) => Object.values(r.fields).some((text) => text.length > 160);
+        if (!this.records.length && found.length && (found.every((r) => r.image) || found.some(isText))) this.gallery = true;
         this.records = found;
+        if (this.selectNext) this.choose(this.among);
+        this.selectNext = false;
       } catch (error) {
-        this.error = error.message;
+        if (!(error instanceof Closed)) this.error = error.message;
       } finally {
         if (asking === this.asking) this.busy = false;
       }
@@ -178,6 +199,13 @@ export default {
     toggleAll(event) {
       this.choose(event.target.checked ? this.rows() : []);
     },
+    async chooseAll() {
+      this.choose((await this.query({ only_rows: true })).rows);
+    },
+    findLike() {
+      const [row] = this.chosen;
+      this.like = { row, name: this.records.find((r) => r.row === row)?.name ?? "it" };
+    },
     press(event) {
       if (!this.$el.checkVisibility() || isTaken(event)) return;
       const key = letter(event);
@@ -185,6 +213,7 @@ export default {
       else if (event.key === " " && this.at >= 0 && !event.target.closest("button, summary, input, a")) this.toggle(event, this.at);
       else if (event.key === "/") this.$refs.search.focus();
       else if (event.key === "Escape" && this.chosen.size) this.choose([]);
+      else if (key === "l" && this.chosen.size === 1) this.findLike();
       else if (key === "m" && this.chosen.size) this.$refs.move.focus();
       else if (key in BY_LETTER && this.chosen.size && !event.repeat) this.act(BY_LETTER[key]);
       else return;
@@ -209,11 +238,16 @@ export default {
       event.target.value = "";
       this.act("move", cluster);
     },
-    act(kind, cluster = null) {
+    async act(kind, cluster = null) {
       if (this.working || !this.chosen.size) return;
       this.working = true;
-      this.$emit("act", { kind, cluster, rows: [...this.chosen] });
+      const rows = [...this.chosen];
       this.choose([]);
+      this.note = await this.correct({ kind, cluster, rows });
+      this.working = false;
+    },
+    async takeBack() {
+      this.note = await this.undo();
     },
     enlarge({ target }) {
       target.classList.toggle("lw-tiny", target.naturalWidth < 100);

@@ -1,4 +1,4 @@
-// A set question: of several records, the person says which belong together.
+// A set question: several records, grouped by those that belong together.
 import { isTaken, letter } from "linkwise/lib/keys.js";
 import { breakable, isShort } from "linkwise/lib/words.js";
 import { Grouping } from "linkwise/lib/grouping.js";
@@ -13,7 +13,7 @@ export default {
         <label class="lw-soft"><select v-model.number="size" aria-label="records at once" @change="ask">
           <option v-for="n in sizes" :key="n" :value="n">{{ n }}</option></select> at once</label>
         <p class="lw-why">Select those that belong together and join them (G). Repeat, then Done.</p>
-        <details v-if="card?.why" class="lw-why"><summary>Why these?</summary>{{ card.why }}</details></div>
+        <details v-if="card?.reason" class="lw-why"><summary>Why these?</summary>{{ card.reason }}</details></div>
       <div class="lw-scroll" tabindex="0" role="group" aria-label="The records">
         <ul v-if="card" class="lw-set"><li v-for="(r, k) in card.records" :key="r.row">
           <button :aria-pressed="chosen.includes(r.row)" :data-group="groupOf(r.row) ? 1 + ((groupOf(r.row) - 1) % 6) : null" @click="toggle(r.row)">
@@ -31,17 +31,8 @@ export default {
       </div>
       <p class="lw-note" role="status"><template v-if="waiting"><span class="lw-spin" aria-hidden="true"></span> Working…</template><template v-else>{{ note }}</template></p>
     </section>`,
-  props: { card: Object, turn: Number, note: String },
-  data: () => ({ size: 8, sizes: SIZES, chosen: [], groups: [], alone: true, waiting: false }),
-  watch: {
-    turn() {
-      this.waiting = false;
-    },
-    card() {
-      this.grouping = new Grouping();
-      Object.assign(this, { chosen: [], groups: [] });
-    },
-  },
+  props: { act: Function },
+  data: () => ({ card: null, note: "", size: 8, sizes: SIZES, chosen: [], groups: [], alone: true, waiting: false }),
   mounted() {
     this.grouping = new Grouping();
     this.listener = (event) => this.press(event);
@@ -53,9 +44,11 @@ export default {
   },
   methods: {
     breakable, isShort,
-    ask() {
+    async ask() {
       this.waiting = true;
-      this.$emit("ask", { size: this.size });
+      const reply = await this.act("/view/card", { size: this.size });
+      this.grouping = new Grouping();
+      Object.assign(this, { card: reply?.card ?? null, chosen: [], groups: [], waiting: false });
     },
     groupOf(row) {
       return this.groups.findIndex((group) => group.includes(row)) + 1;
@@ -68,12 +61,17 @@ export default {
       this.groups = this.grouping.join(this.chosen);
       this.chosen = [];
     },
-    done(skip) {
+    async done(skip) {
       if (!this.card || this.waiting) return;
       if (this.chosen.length > 1) this.group();
       this.waiting = true;
-      const alone = this.alone && !skip;
-      this.$emit("tell", { groups: this.grouping.told(this.card.rows, alone), size: this.size });
+      const groups = this.grouping.result(this.card.rows, this.alone && !skip);
+      const reply = await this.act("/api/set-answer", { groups });
+      this.waiting = false;
+      if (!reply) return (this.note = "Nothing was saved. Try again.");
+      const n = reply.disputes.length;
+      this.note = n ? `${n} of these contradict earlier answers.` : "Saved. Undo with Z.";
+      await this.ask();
     },
     press(event) {
       if (!this.$el.checkVisibility() || isTaken(event) || event.repeat) return;

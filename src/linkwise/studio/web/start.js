@@ -19,6 +19,7 @@ const STEPS = [
 
 export default {
   template: `
+    <div class="lw-page lw-start-page"><header class="lw-header"><div class="lw-brand">linkwise studio</div></header>
     <section class="lw-start" aria-labelledby="lw-start-title">
       <h1 id="lw-start-title">{{ changed ? changed.name : found ? found.name : "What do you want to group?" }}</h1>
       <p v-if="error" class="lw-problem" role="alert">{{ error }}</p>
@@ -27,7 +28,7 @@ export default {
       <template v-if="changed">
         <div class="lw-changes" role="status">
           <h2>The data changed since you last answered</h2>
-          <ul><li v-for="line in told(changed.changes, changed.n_rows)" :key="line">{{ line }}</li></ul>
+          <ul><li v-for="line in summary(changed.changes, changed.n_rows)" :key="line">{{ line }}</li></ul>
           <template v-for="[title, lines] in lists(changed.changes)" :key="title"><details><summary>{{ title }}</summary>
             <ul><li v-for="line in lines" :key="line">{{ line }}</li></ul></details></template>
           <div class="lw-row"><button class="lw-plain lw-go" :disabled="!!busy" @click="reopen(changed, true)">Go on with the new data</button>
@@ -96,7 +97,7 @@ export default {
           <p v-if="matching.length > shown.length" class="lw-soft">… and {{ count(matching.length - shown.length, "more column") }}; find them above.</p>
         </div>
       </template>
-    </section>`,
+    </section></div>`,
   data: () => ({
     over: false, busy: "", error: "", done: 0, total: 0, recent: [], mayRead: false, path: "",
     found: null, changed: null, roles: {}, known: false, k: 3, search: "", groups: GROUPS, steps: STEPS,
@@ -127,8 +128,8 @@ export default {
     });
   },
   methods: {
-    async work(told, job) {
-      Object.assign(this, { busy: told, error: "", total: 0 });
+    async work(what, job) {
+      Object.assign(this, { busy: what, error: "", total: 0 });
       try {
         return await job();
       } catch (error) {
@@ -190,7 +191,7 @@ export default {
       window.location.reload();
       return new Promise(() => {}); // busy until the page is gone
     },
-    breakable, count, told: changeLines, lists: changeLists,
+    breakable, count, summary: changeLines, lists: changeLists,
     day(seconds) {
       return DAY.format(new Date(1000 * seconds));
     },

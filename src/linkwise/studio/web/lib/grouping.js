@@ -11,8 +11,8 @@ export class Grouping {
     return this.groups.map((group) => [...group]);
   }
 
-  // What is told: the groups; records in none are groups of their own (alone), or left out.
-  told(rows, alone) {
+  // The groups; records in none are groups by themselves (alone), or left out.
+  result(rows, alone) {
     const grouped = new Set(this.groups.flat());
     const others = alone ? rows.filter((row) => !grouped.has(row)).map((row) => [row]) : [];
     return [...this.groups.map((group) => [...group]), ...others];

@@ -21,8 +21,8 @@ export const KEYS = {
   Records: [
     [["/"], "search"], [["↑", "↓"], "walk"], [["Space"], "select"], [["Shift ↑", "Shift ↓"], "select several"],
     [["M"], "move them"], [["N"], "new cluster"], [["T"], "belong together"], [["R"], "right where they are"],
-    [["X"], "not in here"], [["Esc"], "select none"],
+    [["X"], "not in here"], [["O"], "outlier"], [["L"], "records like this one"], [["Esc"], "select none"],
   ],
   Everywhere: [[["Z", "Backspace"], "undo your last step"], [["?"], "show the keys"]],
-  "Map, once clicked": [[["+", "−", "0"], "zoom"], [["arrows"], "move"]],
+  "Map, once clicked": [[["+", "−", "0"], "zoom"], [["arrows"], "move"], [["Shift"], "and drag: select records"]],
 };

@@ -13,7 +13,11 @@ export async function get(path) {
   return read(await fetch(path));
 }
 
+// The session was closed; the page reloads in a moment.
+export class Closed extends Error {}
+
 async function read(reply) {
+  if (reply.status === 204) throw new Closed();
   const text = await reply.text();
   if (reply.ok) return JSON.parse(text);
   throw new Error(explain(text, reply.status));

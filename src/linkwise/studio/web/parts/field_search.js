@@ -1,4 +1,4 @@
-// The fields of a pair: those that tell most, a search in all of them.
+// The fields of a pair: the most discriminative ones, or a search in all of them.
 import { get } from "linkwise/lib/request.js";
 
 const FEW = 12; // fields that need no search
@@ -7,15 +7,15 @@ export default {
   template: `
     <div class="lw-find" v-if="pair.n_fields > ${FEW}">
       <input type="search" v-model="search" placeholder="Search in the fields" aria-label="search in the fields">
-      <span class="lw-soft" role="status">{{ told }}</span>
+      <span class="lw-soft" role="status">{{ summary }}</span>
       <button v-if="!search && pair.n_fields > shown" class="lw-link" @click="all = !all; find()">{{ all ? "fewer" : "show more" }}</button>
     </div>`,
   props: { pair: Object },
   emits: ["fields"],
   data: () => ({ search: "", all: false, shown: 0 }),
   computed: {
-    told() {
-      return `${this.shown.toLocaleString("en")} of ${this.pair.n_fields.toLocaleString("en")} fields, the most telling first`;
+    summary() {
+      return `${this.shown.toLocaleString("en")} of ${this.pair.n_fields.toLocaleString("en")} fields, most discriminative first`;
     },
   },
   watch: {

@@ -27,7 +27,7 @@ export default {
               v-for="(part, n) in field[side]" :key="n"><mark v-if="part[1]" :class="'lw-' + part[1]">{{ part[0] }}</mark><template
               v-else>{{ part[0] }}</template></template></td>
             <td v-if="scaled" class="lw-range">
-              <svg v-if="field.places" viewBox="0 0 100 16" role="img" :aria-label="told(field)">
+              <svg v-if="field.places" viewBox="0 0 100 16" role="img" :aria-label="described(field)">
                 <line x1="6" x2="94" y1="8" y2="8" />
                 <template v-for="(place, k) in field.places" :key="k"><template v-if="place !== null">
                   <circle v-if="k === 0" class="lw-a" :cx="6 + 88 * place" cy="8" r="4.5" />
@@ -50,7 +50,7 @@ export default {
     enlarge({ target }) {
       target.classList.toggle("lw-tiny", target.naturalWidth < TINY);
     },
-    told(field) {
+    described(field) {
       const percent = field.places.map((place) => (place === null ? "unknown" : Math.round(100 * place) + "%"));
       return `from least to most: A at ${percent[0]}, B at ${percent[1]}`;
     },
