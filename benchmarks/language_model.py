@@ -115,12 +115,14 @@ def speed() -> None:
 SETS = (("clinc150", 4500), ("massive_scenario", 3000))
 
 
-def errors(sets: tuple[tuple[str, int], ...] = SETS) -> None:
+def errors(
+    sets: tuple[tuple[str, int], ...] = SETS, shares: tuple = ((0.0, 0.0), (0.05, 0.2))
+) -> None:
     """500 cards with right answers, and with 5 % false "same" and 20 % false "different"."""
     for name, n in sets:
         X, y, records = load(name, n)
         labels, k = dict(zip(records, y.tolist(), strict=True)), len(np.unique(y))
-        for false_same, false_different in ((0.0, 0.0), (0.05, 0.2)):
+        for false_same, false_different in shares:
             server = StandIn(labels, false_same=false_same, false_different=false_different)
             with server, Session(X, refit_every=None, background=False) as session:
                 oracle = oracle_of(server, records)
