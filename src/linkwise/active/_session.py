@@ -65,7 +65,8 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     See Also
     --------
     ExploreConsolidate, MinMax, NormalizedPointUncertainty : Strategies.
-    LabelOracle, FunctionOracle, LanguageModelOracle, TerminalOracle : Who may answer.
+    LabelOracle, FunctionOracle, TerminalOracle : Who may answer.
+    linkwise.llm.ChatOracle : A language model.
 
     Notes
     -----
