@@ -100,7 +100,7 @@ def test_an_outage_is_no_answer():
     oracle = LanguageModelOracle(ask, ["x"] * 10, retries=1, wait=0.0)
     with pytest.raises(ConnectionError, match="no network"):
         work.run(oracle)
-    assert work.answers == []
+    assert not work.snapshot().answers
     assert oracle.n_failed == 2
 
 
@@ -113,6 +113,6 @@ def test_a_budget_ends_the_interview(budget):
     )
     work = session(X)
     assert work.run(oracle, who="model") in (7, 8)  # 0.1 seven times is a little below 0.7
-    assert {answer.who for answer in work.answers} == {"model"}
+    assert {answer.who for answer in work.snapshot().answers} == {"model"}
     with pytest.raises(ValueError, match="must not be negative"):
         LanguageModelOracle(lambda a, b: "", [], retries=-1)
