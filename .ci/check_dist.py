@@ -74,8 +74,8 @@ def install_and_run(wheel: Path, place: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LINKWISE_DATA")}
     for step in steps:
         subprocess.run(step, cwd=place, env=environment, check=True)
-    if not (place / "demo" / "report.html").stat().st_size:
-        sys.exit("the demo wrote no report")
+    if not (place / "demo" / "beans.csv").stat().st_size:
+        sys.exit("the demo wrote no sample")
     print("the wheel installs, fits and runs the demo")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwise import Session, Studio, read_table, table_features
+from linkwise.studio import Records
 
 FOLDER = Path(__file__).parent / "images"
 FEATURES = ["acidity", "roast"]
@@ -29,8 +30,10 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     beans = read_table(Path(str(resources.files("linkwise.datasets") / "sample" / "beans.csv")))
-    X = table_features(beans, FEATURES).X  # as `linkwise studio` without options
+    made = table_features(beans, FEATURES)  # as `linkwise studio` without options
+    X = made.X
     columns = {name: beans.columns[name].tolist() for name in FEATURES}
+    records = Records(columns, made.names, units=made.units)
     origins = np.array(beans.text("origin"))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(
@@ -45,7 +48,7 @@ def main() -> None:
                 random_state=0,
                 who="Ada",
             ) as session,
-            Studio(session, columns, features=FEATURES, port=0) as studio,
+            Studio(session, records, port=0) as studio,
         ):
             _answer(browser, studio.url, origins)
             session.refit()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.active import FunctionOracle, LabelOracle, LanguageModelOracle, Session
+from linkwise.active import FunctionOracle, LabelOracle, Session
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._oracles import read_groups
 from linkwise.active._set_questions import links_of_groups
 
 from .cases import NAMES, blobs, session
@@ -130,64 +128,6 @@ def test_oracles_group():
     found = [noisy.group(tuple(np.random.RandomState(s).permutation(12))) for s in range(40)]
     wrong = [sum(len({int(y[row]) for row in group}) > 1 for group in groups) for groups in found]
     assert 0 < np.mean(wrong) < 4
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ('{"groups": [[1, 3], [2]], "confidence": 0.9}', ([[0, 2], [1]], 0.9)),
-        ("Sure: [[1,3],[2]]", ([[0, 2], [1]], 1.0)),
-        ("1, 3\n2", ([[0, 2], [1]], 1.0)),
-        ("Group A: 1, 3\nGroup B: 2", ([[0, 2], [1]], 1.0)),
-        ("1 3 | 2", ([[0, 2], [1]], 1.0)),
-        ("[[1, 2], [2, 3]]", None),
-        ("[[1, 9]]", None),
-        ("I see 3 groups in these 3 records", None),
-        (None, None),
-    ],
-)
-def test_replies_about_sets(reply, expected):
-    assert read_groups(reply, 3) == expected
-
-
-def test_language_model_answers_cards_and_pays_per_call():
-    texts = ["ant", "bee", "ape", "bat"]
-    replies = iter([json.dumps({"groups": [[1, 3], [2, 4]]}), "what?", "1, 3\n2\n4", "1, 3\n2, 4"])
-    oracle = LanguageModelOracle(
-        None, texts, ask_set=lambda _: next(replies), votes=3, price=0.01, wait=0
-    )
-    groups, weights = oracle.group((0, 1, 2, 3))
-    assert groups == [[0, 2], [1, 3]]
-    assert weights[(0, 2)] == 1.0
-    assert weights[(1, 3)] == pytest.approx(2 / 3)
-    assert (oracle.n_calls, oracle.n_unparsed, round(oracle.cost, 2)) == (4, 1, 0.04)
-    with pytest.raises(TypeError, match="set questions only"):
-        oracle(0, 1)
-    with pytest.raises(TypeError, match="ask_set"):
-        LanguageModelOracle(lambda a, b: "same", texts).group((0, 1))
-
-
-def test_votes_about_a_pair_become_a_confidence():
-    replies = iter(["same", "different", "same (60%)"])
-    oracle = LanguageModelOracle(lambda a, b: next(replies), ["a", "b"], votes=3)
-    said, weight = oracle(0, 1)
-    assert (said, weight) == ("same", pytest.approx(1.6 / 3))
-
-
-def test_a_budget_ends_a_run_of_cards():
-    X, y = blobs(40)
-    names = [f"{row}" for row in range(40)]
-
-    def group(texts):
-        found: dict[int, list[int]] = {}
-        for place, text in enumerate(texts):
-            found.setdefault(int(y[int(text)]), []).append(place + 1)
-        return json.dumps({"groups": list(found.values())})
-
-    oracle = LanguageModelOracle(None, names, ask_set=group, max_calls=5)
-    with session(X, "Repair", None) as work:
-        assert work.run(oracle, set_size=12) == 5
-        assert oracle.n_calls == 5
 
 
 def test_a_card_says_more_than_a_pair():

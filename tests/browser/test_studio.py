@@ -365,7 +365,7 @@ def test_merge_and_split(visit, serve):
     dialog = me.page.locator(".lw-dialog")
     dialog.get_by_text("There will be 3 clusters").wait_for()
     dialog.get_by_text("Part B").wait_for()
-    wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
+    wait_until(lambda: dialog.locator(".lw-preview li").count() == 6)
     dialog.get_by_role("button", name="Split").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     assert [one.kind for one in session.snapshot().corrections] == ["split"]
@@ -390,6 +390,7 @@ def test_clusters_show_whole_records(visit, small):
     me = visit(small.url)
     cluster = me.page.locator(".lw-cluster").first
     cluster.get_by_text("Typical:").click()
+    wait_until(lambda: cluster.locator("thead th").count() == 4)
     told = cluster.locator("table").inner_text().split()
     typical = small.controller.clusters.profiles()[0].typical
     assert told == [

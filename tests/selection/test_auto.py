@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import AutoCluster, Constraints
+from linkwise import AutoCluster, ConstraintError, Constraints
 from linkwise.selection import _auto
 
 
@@ -215,3 +215,35 @@ def test_degenerate_rows():
 def test_wrong_usage(wine, n_clusters, message):
     with pytest.raises((ValueError, TypeError), match=message):
         AutoCluster(n_clusters).fit(wine[0])
+
+
+def test_update(wine):
+    X, y = wine
+    order = np.random.default_rng(0).permutation(len(y))
+    old, new = order[:150], order[150:]
+    names = [f"w{row}" for row in order.tolist()]
+    known = Constraints.from_labels(y[old], 60, "balanced", random_state=0)
+    known = Constraints(
+        must_link=[(names[a], names[b]) for a, b in known.must_link.tolist()],
+        cannot_link=[(names[a], names[b]) for a, b in known.cannot_link.tolist()],
+    )
+    model = AutoCluster(3, random_state=0).fit(X[old], constraints=known, sample_ids=names[:150])
+    before, free = model.labels_.copy(), model.predict(X[new])
+    more = Constraints(must_link=[(names[0], names[150])], cannot_link=[(names[0], names[151])])
+    model.update(X[new], constraints=more, sample_ids=names[150:])
+    assert (model.labels_[:150] == before).all()
+    assert model.labels_[150] == before[0] != model.labels_[151]
+    assert (model.labels_[152:] == free[2:]).all()
+    assert model.report_.constraints.n_constraints == 62
+    assert model.report_.ids == names
+    assert sum(model.changes_.joined.values()) == len(new)
+    assert len(model.probabilities_) == len(y)
+
+
+def test_update_without_a_cluster_for_a_row_changes_nothing(wine):
+    X, _ = wine
+    model = AutoCluster(3, random_state=0).fit(X)
+    first = [int((model.labels_ == c).argmax()) for c in range(3)]
+    with pytest.raises(ConstraintError, match="no cluster for a new row"):
+        model.update(X[:1], constraints=Constraints(cannot_link=[(row, 178) for row in first]))
+    assert len(model.labels_) == 178

@@ -8,7 +8,7 @@ from ._corrections import Correction
 from ._imported_answers import ImportedAnswers
 from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
-from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
+from ._oracles import FunctionOracle, LabelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
@@ -32,7 +32,6 @@ __all__ = [
     "FunctionOracle",
     "ImportedAnswers",
     "LabelOracle",
-    "LanguageModelOracle",
     "MinMax",
     "NextMerges",
     "NormalizedPointUncertainty",

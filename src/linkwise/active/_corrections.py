@@ -39,7 +39,8 @@ class Correction:
     >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3, who="ana") as session:
     ...     merged = session.merge([int(c) for c in session.labels_[[0, 2]]])
     ...     labels = session.labels_
-    ...     print(merged.kind, bool(labels[0] == labels[1] == labels[2]), session.snapshot().n_clusters)
+    ...     n_clusters = session.snapshot().n_clusters
+    ...     print(merged.kind, bool(labels[0] == labels[1] == labels[2]), n_clusters)
     merge True 2
     """
 

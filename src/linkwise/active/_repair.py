@@ -86,7 +86,7 @@ class Repair(Strategy):
     >>> with Session(X, Repair()) as session:
     ...     n_questions = session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
     ...     sorted(session.snapshot().neighborhoods)
-    [[0, 1], [2, 3], [4, 5]]
+    [(0, 1), (2, 3), (4, 5)]
     """
 
     noise: float | str = "auto"

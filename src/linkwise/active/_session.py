@@ -72,7 +72,8 @@ class Session(SessionCorrections):
     See Also
     --------
     ExploreConsolidate, MinMax, NormalizedPointUncertainty : Strategies.
-    LabelOracle, FunctionOracle, LanguageModelOracle, TerminalOracle : Who may answer.
+    LabelOracle, FunctionOracle, TerminalOracle : Who may answer.
+    linkwise.llm.ChatOracle : A language model.
 
     Notes
     -----

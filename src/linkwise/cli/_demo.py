@@ -54,7 +54,7 @@ def demo(request: Demo) -> None:
 def _run(folder: Path) -> tuple[JsonDict, Constraints]:
     from sklearn.cluster import KMeans
 
-    from linkwise import MPCKMeans
+    from linkwise import AutoCluster
     from linkwise.constraints import Constraints
     from linkwise.evaluation import score
     from linkwise.tables import read_table, table_features
@@ -67,7 +67,7 @@ def _run(folder: Path) -> tuple[JsonDict, Constraints]:
     known = Constraints.read(folder / "tastings.csv")
     by_row = known.to_rows(table.n_rows, table.text("bean").tolist())
     X = table_features(table, ["acidity", "roast"]).X
-    learned = MPCKMeans(3, random_state=0).fit(X, constraints=by_row)
+    learned = AutoCluster(3, random_state=0).fit(X, constraints=by_row)
     result: JsonDict = {"n_rows": table.n_rows, "diagnosis": known.diagnose(3).to_dict()}
     for name, labels in (
         ("without_constraints", KMeans(3, n_init=10, random_state=0).fit_predict(X)),
@@ -86,13 +86,13 @@ def _show(result: JsonDict, known: Constraints, folder: Path) -> None:
     )
     # `make demo` runs the program inside .venv, where a person's shell does not look.
     program = "linkwise" if shutil.which("linkwise") else shlex.quote(sys.argv[0])
-    features, method = "--features acidity,roast", "-k 3 --algorithm mpck"
+    features = "--features acidity,roast"
     lines = [
         f"[bold]The data[/bold]: {result['n_rows']} coffee beans, acidity and roast.",
         f"[bold]The constraints[/bold]: {escape(str(diagnosis))}\n",
         f"[bold]Plain k-means[/bold] finds the origins with an ARI of {without['ari']:z.2f} and "
         f"satisfies {without['n_satisfied']} of the {total} constraints.",
-        f"[bold]With constraints[/bold], MPCK-Means reaches an ARI of {using['ari']:z.2f} and "
+        f"[bold]With constraints[/bold], AutoCluster reaches an ARI of {using['ari']:z.2f} and "
         f"satisfies {using['n_satisfied']} of {total}.",
         _contradiction(known),
         "\nNow try it yourself:",
@@ -100,7 +100,7 @@ def _show(result: JsonDict, known: Constraints, folder: Path) -> None:
             escape(f"  {program} {command}")
             for command in (
                 f"check {tastings} --data {beans} {features} -k 3",
-                f"cluster {beans} --constraints {tastings} {features} {method} -o {clusters} "
+                f"cluster {beans} --constraints {tastings} {features} -k 3 -o {clusters} "
                 f"--report {page}",
                 f"score {clusters} {beans} --truth-column origin --id-column bean",
             )

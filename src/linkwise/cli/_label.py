@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from . import _options as opt
 from . import _output as out
+from ._model import ModelOptions, run_model
 from ._options import METHOD, OUTPUT, option
 from ._session_options import (
     SessionInput,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Label(SessionRequest):
+class Label(ModelOptions, SessionRequest):
     """The options of the command."""
 
     data: opt.Data
@@ -68,6 +69,8 @@ def label(request: Label) -> None:
         linkwise label beans.csv --session work.db --constraints-out links.csv
 
         linkwise label tickets.xlsx --text-column text
+
+        linkwise label tickets.xlsx --text-column text --model qwen3:8b --goal "name the same fault"
     """
     if out.console.is_terminal:
         out.console.print("loading ...", style="dim")
@@ -84,13 +87,13 @@ def label(request: Label) -> None:
         work = open_session(session, settings, task, request)
     with work:
         with out.plain_errors():
-            _interview(work, task, request)
+            _interview(work, task, request, session)
             if request.constraints_out is not None:
                 work.constraints.write(request.constraints_out)
         _show_progress(work, session, request.constraints_out)
 
 
-def _interview(work: Session, task: SessionInput, request: Label) -> None:
+def _interview(work: Session, task: SessionInput, request: Label, path: Path) -> None:
     from linkwise.active import SetQuestion, TerminalOracle
 
     warnings.simplefilter("ignore")  # a refit in the background must not write over a question
@@ -101,6 +104,9 @@ def _interview(work: Session, task: SessionInput, request: Label) -> None:
         reason=lambda rows: work.reason(rows if len(rows) == 2 else SetQuestion(tuple(rows))),
         console=out.console,
     )
+    if request.runs():
+        run_model(work, task, request, path, oracle)
+        return
     with oracle:
         work.run(oracle, request.questions, set_size=request.set_size)
 

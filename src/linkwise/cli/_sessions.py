@@ -56,11 +56,12 @@ def sessions(request: Sessions) -> None:
 def _read(path: Path, constraints_out: Path | None) -> JsonDict:
     """Settings, answers and contradictions of one file."""
     from linkwise.active._answer_log import fold_with
-    from linkwise.active._corrections import overruled_by
+    from linkwise.active._corrections import names_of_clusters, overruled_by
     from linkwise.active._incremental_closure import explain, links
     from linkwise.active._neighborhoods import find_neighborhoods
     from linkwise.active._settings import stored_settings
     from linkwise.active._store import Store
+    from linkwise.llm import spending, tested_names
 
     settings = stored_settings(path)
     store = Store(path)
@@ -84,6 +85,7 @@ def _read(path: Path, constraints_out: Path | None) -> JsonDict:
         if one.change:
             n_clusters = (n_clusters or one.details["n_before"]) + one.change
     people = dict.fromkeys(answer.who for answer in active)
+    named = tested_names(names_of_clusters(corrections), settings.get("kept", {}))
     return {
         "file": str(path),
         **{name: settings[name] for name in ("begun", "data", "strategy", "random_state")},
@@ -95,6 +97,8 @@ def _read(path: Path, constraints_out: Path | None) -> JsonDict:
         "groups": len(find_neighborhoods(known, n_clusters).roots),
         "first": answers[0].at.isoformat() if answers else None,
         "last": answers[-1].at.isoformat() if answers else None,
+        "names": {one.cluster: str(one) for one in named},
+        "costs": {model: spent._asdict() for model, spent in spending(path).items()},
         "contradictions": [str(explain(answer, counted, ids)) for answer in disputed],
     }
 
@@ -118,8 +122,13 @@ def _show(session: JsonDict) -> None:
         ("model", session["model"]),
         ("answers", _words(session["answers"])),
         *((f"  by {who}", _words(counts)) for who, counts in session["people"].items()),
+        *(
+            (f"  cost of {model}", f"{cost['cost']:.2f} ({cost['calls']:,} calls)")
+            for model, cost in session["costs"].items()
+        ),
         ("last answer", _time(session["last"]) if session["last"] else "none yet"),
         ("groups found", str(session["groups"])),
+        *((f"  cluster {number + 1}", name) for number, name in session["names"].items()),
         *(("contradiction", text) for text in session["contradictions"][:MAX_LISTED]),
     ]
     table = RichTable(title=escape(session["file"]), show_header=False, title_justify="left")

@@ -1,4 +1,4 @@
-"""The colors of every picture: ones that people with any kind of color vision tell apart."""
+"""The colors of every picture: distinct for people with any kind of color vision."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ SATISFIED, VIOLATED = "#344054", "#cc3311"
 
 
 def cluster_color(cluster: int) -> str:
-    """The color of a cluster; grey for -1. From the eighth on they come again."""
+    """The color of a cluster; grey for -1. They repeat after seven."""
     return NONE if cluster < 0 else CLUSTERS[cluster % len(CLUSTERS)]

@@ -49,12 +49,12 @@ def plot_clusters(
     constraints : Constraints, DataFrame or path, default=None
         Links to draw. Relative constraints are not drawn: see `ReCon.plot`.
     classes : array-like of shape (n_samples,), default=None
-        What the rows really are, if known: each class has a marker of its own.
+        True classes, if known: each class has its marker.
     like : array-like of shape (n_samples,), default=None
-        Another clustering of the rows: clusters get the colors of those that they share most rows
-        with, so that pictures can be compared.
+        Another clustering of the rows: clusters get the colors of the clusters that they share most
+        rows with, so that pictures can be compared.
     sample_ids : array-like of shape (n_samples,), default=None
-        Ids of the rows, when constraints speak of ids.
+        Ids of the rows, if constraints refer to rows by id.
     legend : bool, default=True
         Whether to draw a legend to the right. Without, its entries are still there, for
         ``ax.get_legend_handles_labels()``.

@@ -37,7 +37,7 @@ th { color: var(--soft); font-weight: 500; font-size: .85rem; white-space: nowra
 
 
 class Violation(NamedTuple):
-    """A constraint that is violated, in words."""
+    """A violated constraint as text."""
 
     what: str
     weight: str

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-N_TYPICAL, N_TRAITS = 3, 3
-_LEAST_WORTH_SAYING = 0.2  # standard deviations
+N_TYPICAL = N_TRAITS = 3  # shown of a cluster; each fits on a line
+_LEAST_TRAIT = 0.2  # standard deviations: Cohen's (1988) small effect
 _PLACE = re.compile(r"(.*)\[\d+\]")  # in a column of lists
 
 
@@ -46,7 +46,7 @@ class Trait(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """A cluster in words.
+    """Typical rows of a cluster, and the traits that separate it.
 
     Attributes
     ----------
@@ -102,6 +102,8 @@ class Columns:
         """A value of a column: a date, a share in percent or a number."""
         if self.names[column] in self._dates:
             return str(date(1970, 1, 1) + timedelta(days=round(value)))
+        if abs(value) < 1e-9 * self.deviation[column]:  # rounding of a mean of standardized values
+            value = 0.0
         is_share = self.is_share is not None and self.is_share[column]
         return f"{value:.0%}" if is_share else f"{value:.3g}"
 
@@ -112,7 +114,7 @@ class Columns:
     def differences(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """How far the mean of some rows is from that of all, in standard deviations.
 
-        0 for columns that nothing is said of.
+        0 for constant columns and places in lists.
         """
         return (self.middle(rows) - self.mean) * np.sqrt(self.precision) * self._says
 
@@ -140,7 +142,7 @@ def word_columns(passages: Sequence[str] | None) -> Columns | None:
     words = CountVectorizer(binary=True, min_df=2, max_features=2000, stop_words="english")
     try:
         found = words.fit_transform(passages)
-    except ValueError:  # no word stands in two rows
+    except ValueError:  # no word occurs in two rows
         return None
     return Columns(found.astype(np.float64).tocsr(), words.get_feature_names_out().tolist())
 
@@ -176,7 +178,7 @@ def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trai
     return [
         (abs(float(apart[k])), trait(k))
         for k in strongest.tolist()
-        if abs(apart[k]) >= _LEAST_WORTH_SAYING
+        if abs(apart[k]) >= _LEAST_TRAIT
     ]
 
 
@@ -192,5 +194,5 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]
             ),
         )
         for k in strongest.tolist()
-        if apart[k] >= _LEAST_WORTH_SAYING
+        if apart[k] >= _LEAST_TRAIT
     ]  # fmt: skip

@@ -19,9 +19,8 @@ from linkwise.tables import atomic_write
 from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns
 
-_MAX_VIOLATED = 20
-_ROUNDING = 1e-13
-_MAX_VIOLATED_ON_PAGE = 200
+_MAX_VIOLATED, _MAX_VIOLATED_ON_PAGE = 20, 200  # listed as text, on the page; the rest is counted
+_ROUNDING = 1e-13  # share of the objective; a few hundred roundings of 64-bit sums
 _ENDS = ("i", "j", "a", "b", "c")  # columns of `Constraints.to_frame` that hold rows
 
 

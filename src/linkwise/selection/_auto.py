@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from numbers import Integral
 from typing import Any
@@ -28,6 +29,8 @@ from linkwise._validation import (
     read_links,
 )
 from linkwise.constraints import Constraints
+from linkwise.kmeans.estimators._placing import by_row
+from linkwise.kmeans.estimators._update import extended_report
 from linkwise.report import Report
 
 from ._candidates import Comparison, Kind, Spaces, means, refine
@@ -37,6 +40,7 @@ from ._report import ChoiceReport
 from ._score import SOUND, Expected
 from ._spaces import MainDirections
 from ._table import Results
+from ._update import place_rows
 
 _MOST_ROWS = 4000  # compared; more are a sample: Ward needs 64 MB of distances for so many
 _LINKED = 0.8  # of the sample at most, so that others are in it
@@ -82,6 +86,8 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         The chosen space and clusters; its ``predict`` can be used alone.
     report_ : ChoiceReport
         Which links are satisfied, and the reasons of the choice.
+    changes_ : UpdateChanges
+        After `update`: which clusters the new rows joined.
     n_features_in_ : int
         Number of features.
 
@@ -277,6 +283,44 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         check_is_fitted(self)
         X = read_data(self, X, reset=False)
         return np.asarray(self.best_estimator_.predict(X)).astype(np.int32)
+
+    def update(
+        self, X: Matrix, *,
+        constraints: Knowable = None, sample_ids: Sequence[Hashable] | None = None,
+    ) -> AutoCluster:  # fmt: skip
+        """Add new rows to the clusters, which stay as they are.
+
+        New rows join the nearest cluster that their constraints allow, earlier rows keep theirs.
+        `labels_`, `probabilities_` (NaN for new rows) and `report_` are of all rows afterwards.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_new, n_features)
+            The new rows.
+        constraints : Constraints, DataFrame or path, default=None
+            Constraints on new and earlier rows, by number (new rows follow the earlier ones), or
+            by id if the fit had ids too.
+        sample_ids : sequence of hashable, default=None
+            Ids of the new rows.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        X = read_data(self, X, reset=False)
+        before = self.report_.ids
+        known = by_row(constraints, before, sample_ids, len(self.labels_), X.shape[0])
+        names = None if before is None or sample_ids is None else [*before, *sample_ids]
+        joined, changes = place_rows(self.best_estimator_, X, known, self.labels_, names)
+        self.labels_ = np.concatenate([self.labels_, joined]).astype(np.int32)
+        unknown = np.full(len(joined), np.nan)
+        self.probabilities_ = np.concatenate([self.probabilities_, unknown])
+        self.report_ = extended_report(
+            self.report_, known, self.labels_, self.n_clusters_, sample_ids
+        )
+        self.changes_ = changes
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -136,7 +136,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
     def answer_set(given: GivenGroups) -> JsonDict:
         """Record which records belong together. It is on disk when this returns.
 
-        What was known already is not stored again, so that a card counts once.
+        Entailed answers are not stored again, so that a card counts once.
         """
         controller = current()
         clashes = controller.session.tell(given.groups, weight=given.weight, who=given.who)
@@ -177,7 +177,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
 
     @app.post("/api/take-back")
     def retract(given: TakeBack) -> JsonDict:
-        """Retract one answer of anybody."""
+        """Retract one answer of any annotator."""
         current().session.undo(entry=given.id, who=given.who)
         return {"taken_back": given.id}
 

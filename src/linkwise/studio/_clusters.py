@@ -17,7 +17,7 @@ from linkwise.report import Columns, Profile, describe, word_columns
 
 from ._records import Records
 
-# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; the pale ones are
+# Okabe and Ito's colors ordered so that neighbors are easy to distinguish; the pale ones are
 # replaced, so that all have a contrast of 3 to 1 with the map, in the dark theme too.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#5a5fd0", "#b37700", "#7b1e3a", "#6e6e6e")
 # Outlines of marks as SVG paths; another one when the colors come again.

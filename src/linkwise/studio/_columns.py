@@ -1,4 +1,4 @@
-"""What the columns of a table are for: guesses that people can correct.
+"""Roles of the columns of a table: guesses that people can correct.
 
 Entry points: `guess_roles` and `ROLES`. The rule is that of `linkwise.tables.column_kinds`.
 """
@@ -34,19 +34,7 @@ _ROLE_OF = {"constant": "hide", "code": "show", "name": "show"}  # others are ca
 
 @dataclass(frozen=True)
 class ColumnGuess:
-    """A column of a table and what it seems to be for.
-
-    Attributes
-    ----------
-    name : str
-    role : str
-        One of `ROLES`.
-    why : str
-        What the guess rests on.
-    samples : list of str
-        A few different cells.
-    n_missing, n_distinct : int
-    """
+    """A column of a table, its guessed role (of `ROLES`) and the reason, and a few cells."""
 
     name: str
     role: str
@@ -62,10 +50,6 @@ class ColumnGuess:
 
 def guess_roles(table: Table) -> list[ColumnGuess]:
     """Guess what each column of a table is for.
-
-    Parameters
-    ----------
-    table : Table
 
     Returns
     -------

@@ -14,15 +14,13 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._types import JsonDict, Labels
-from linkwise.report import Columns
+from linkwise.report import N_TYPICAL, Columns
 
 from ._clusters import FitView, outliers_of
 from ._questions import counted
 
 if TYPE_CHECKING:
     from ._controller import Controller
-
-_SHOWN = 5  # records of each part in a preview
 
 
 class Corrections:
@@ -54,10 +52,10 @@ class Corrections:
         names = [self._controller.clusters.name(number) for number in clusters]
         if len(clusters) == 1:
             title, titles = f"Split {names[0]}?", ["Part A", "Part B"]
-            rows = [view.columns.nearest(part, _SHOWN) for part in parts]
+            rows = [view.columns.nearest(part, N_TYPICAL) for part in parts]
         else:
             title, titles = f"Merge {names[0]} with {names[1]}?", [" and ".join(names)]
-            rows = [[row for number in clusters for row in view.typical(number, _SHOWN)]]
+            rows = [[row for number in clusters for row in view.typical(number, N_TYPICAL)]]
         return {
             "title": title,
             "clusters": list(clusters),

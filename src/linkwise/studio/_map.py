@@ -26,7 +26,6 @@ from ._clusters import Clusters, mark
 MOST_POINTS = 20_000  # drawn; zooming stays below 33 ms a frame (benchmarks/studio.py)
 _MOST_LAID_OUT = 2_000  # by t-SNE: 2.5 CPU seconds; 3,000 take 4.2 (benchmarks/RESULTS.md)
 _FEWEST = 60  # below, neighborhoods of perplexity 30 hold half the rows: principal components
-_MOST_LINKS = 2_000  # drawn, the newest; more hide the points
 
 Places = NDArray[np.float32]
 
@@ -134,7 +133,7 @@ class Map:
         """Clusters of the drawn rows, and the newest links; updated after each change."""
         view, rows = self._clusters.view(now), self.rows()
         labels = np.full(self._session.X.shape[0], -1) if view is None else view.labels
-        links = [a for a in now.counted if a.said != "unsure"][-_MOST_LINKS:]
+        links = [a for a in now.counted if a.said != "unsure"][-MOST_POINTS:]
         places = self._places
         return {
             "version": now.version,
@@ -166,22 +165,21 @@ def sample_rows(n_rows: int, seed: int, most: int = MOST_POINTS) -> NDArray[np.i
     return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
 
 
-_WIDTH, _HEIGHT, _MARGIN, _LINE = 900, 640, 20, 20  # pixels of the SVG picture
-
-
-def map_svg(points: JsonDict, picture: JsonDict, marks: Sequence[JsonDict]) -> str:
+def map_svg(
+    points: JsonDict, picture: JsonDict, marks: Sequence[JsonDict], size: int = 640, line: int = 20
+) -> str:
     """Draw the points of a map in the colors and shapes of their clusters."""
-    top = _MARGIN + _LINE * len(marks)
-    scale = min(_WIDTH, _HEIGHT) / 2 - _MARGIN  # places lie within -1 to 1
+    top = line * (1 + len(marks))
+    scale = size / 2 - line  # places lie within -1 to 1
 
     def place(x: float, y: float) -> tuple[float, float]:
-        return _WIDTH / 2 + scale * x, top + _HEIGHT / 2 - scale * y
+        return size / 2 + scale * x, top + size / 2 - scale * y
 
     by_number = {one["number"]: one for one in marks}
     none = {"shape": "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z", "color": "#8b93a1"}
     body = [
-        f'<path d="{one["shape"]}" transform="translate({_MARGIN} {_MARGIN + _LINE * row})" '
-        f'fill="{one["color"]}"/><text x="{_MARGIN + 14}" y="{_MARGIN + _LINE * row + 5}">'
+        f'<path d="{one["shape"]}" transform="translate({line} {line * (1 + row)})" '
+        f'fill="{one["color"]}"/><text x="{line + 14}" y="{line * (1 + row) + 5}">'
         f"{escape(one['name'])}</text>"
         for row, one in enumerate(marks)
     ]
@@ -201,7 +199,7 @@ def map_svg(points: JsonDict, picture: JsonDict, marks: Sequence[JsonDict]) -> s
             f'fill="{one["color"]}"/>'
         )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top + _HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {top + size}" '
         f'font-family="sans-serif" font-size="14"><title>Map of the clusters</title>'
         f'<rect width="100%" height="100%" fill="white"/>{"".join(body)}</svg>\n'
     )

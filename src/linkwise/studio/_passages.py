@@ -1,6 +1,6 @@
-"""Which words of two texts to mark: those that both share, and those that tell one apart.
+"""Words of two texts to mark: words that both share, and words that only one of them has.
 
-Common words are never marked: where nearly everything is marked, nothing stands out.
+Common words are never marked, so that the informative ones stand out.
 """
 
 from __future__ import annotations
@@ -14,22 +14,15 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 _WORD = re.compile(r"\w+|\W+")
-_COMMON = 0.2  # share of the texts from which a word tells nothing
-_FEW_TEXTS = 20  # below, shares mean nothing
-_MOST_OWN = 5  # marked words that only one text has
-_SHORTEST = 3
+_COMMON = 0.2  # share of the texts above which a word separates no groups of common size
+_MOST_SINGLE = 5  # marked words that only one text has; more than a line of them is not read
 
 Mark = Literal["", "shared", "own"]
 Part = tuple[str, Mark]  # a piece of text, and how it is marked
 
 
 class Vocabulary:
-    """How many texts of a column have each word.
-
-    Parameters
-    ----------
-    texts : sequence of object
-    """
+    """How many texts of a column have each word."""
 
     def __init__(self, texts: Sequence[object] | NDArray):
         self._n_texts = len(texts)
@@ -37,11 +30,9 @@ class Vocabulary:
         for text in texts:
             self._count.update(words_of(str(text)))
 
-    def tells(self, word: str) -> bool:
-        """Whether a word is rare enough to say something, and no slip of the pen."""
-        if self._n_texts < _FEW_TEXTS:
-            return True
-        return self._count[word] <= _COMMON * self._n_texts
+    def is_rare(self, word: str) -> bool:
+        """Whether a word is rare; one that only the two compared texts have always is."""
+        return self._count[word] <= max(2, _COMMON * self._n_texts)
 
     def frequency(self, word: str) -> int:
         """The number of texts with a word."""
@@ -53,27 +44,19 @@ def words_of(text: str) -> set[str]:
     return {
         word
         for piece in _WORD.findall(text)
-        if _is_word(piece)
-        and len(word := piece.lower()) >= _SHORTEST
-        and word not in ENGLISH_STOP_WORDS
+        if _is_word(piece) and (word := piece.lower()) and word not in ENGLISH_STOP_WORDS
     }
 
 
 def mark_words(one: str, two: str, known: Vocabulary) -> tuple[list[Part], list[Part]]:
-    """Both texts in pieces, with the words that are shared and those that tell them apart.
-
-    Parameters
-    ----------
-    one, two : str
-    known : Vocabulary
-        Of the column.
+    """Both texts in pieces, with shared words and words of one text marked.
 
     Returns
     -------
     left, right : list of (str, {"", "shared", "own"})
     """
     a, b = words_of(one), words_of(two)
-    shared = {word for word in a & b if known.tells(word)}
+    shared = {word for word in a & b if known.is_rare(word)}
     left, right = (
         _parts(text, shared, _own(own - other, known))
         for text, own, other in ((one, a, b), (two, b, a))
@@ -82,14 +65,10 @@ def mark_words(one: str, two: str, known: Vocabulary) -> tuple[list[Part], list[
 
 
 def _own(words: Iterable[str], known: Vocabulary) -> set[str]:
-    """The few words of one text that most others of its kind would have.
-
-    Of the telling words, the more frequent ones come first: a word that no other text has tells
-    nothing about groups.
-    """
-    telling = [word for word in words if known.tells(word)]
-    telling.sort(key=lambda word: (-known.frequency(word), word))
-    return set(telling[:_MOST_OWN])
+    """The most frequent of the rare words of one text: one that no other text has is noise."""
+    rare = [word for word in words if known.is_rare(word)]
+    rare.sort(key=lambda word: (-known.frequency(word), word))
+    return set(rare[:_MOST_SINGLE])
 
 
 def _parts(text: str, shared: set[str], own: set[str]) -> list[Part]:

@@ -11,7 +11,7 @@ from linkwise.active import Answer, Session
 
 LONGEST_NOTE = 2_000  # characters; the boxes of the page have the same limit
 KNOWN = "known beforehand"  # annotator of the constraints that a session begins with
-_PAUSE = 120.0  # seconds without an answer after which somebody counts as away
+_PAUSE = 120.0  # seconds without an answer that count as a pause
 
 
 class Notes:
@@ -48,7 +48,7 @@ def pair_key(i: int, j: int) -> str:
 
 
 def people(answers: Sequence[Answer], here: Iterable[str]) -> list[JsonDict]:
-    """Everybody who answered or has an open page, with numbers of answers."""
+    """Annotators who answered or have an open page, with numbers of answers."""
     by_name: dict[str, list[Answer]] = {name: [] for name in here}
     present = set(by_name)
     for answer in answers:

@@ -132,7 +132,7 @@ def _folder(path: Path) -> Path:
 def _by_role(table: Table, roles: Mapping[str, str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {role: [] for role in ROLES}
     for name, role in roles.items():
-        table.column(name)  # says what is wrong
+        table.column(name)  # raises if there is none
         if role not in ROLES:
             raise InputError(f"column {name!r}: role {role!r}; expected one of {', '.join(ROLES)}")
         found[role].append(name)
@@ -205,7 +205,7 @@ def _constraints(
 
 
 def _groups(cells: NDArray[np.object_]) -> list[list[int]]:
-    """Rows with the same value; empty cells say nothing."""
+    """Rows with the same value; empty cells are left out."""
     found: dict[str, list[int]] = defaultdict(list)
     for row, cell in enumerate(cells.tolist()):
         if cell.strip():

@@ -10,12 +10,12 @@ from linkwise._types import JsonDict
 from linkwise.active import Answer, ClusterCountAnswer, Correction, Dispute, SessionSnapshot
 
 from ._clusters import mark
+from ._record_pages import PAGE
 
 if TYPE_CHECKING:
     from ._controller import Controller
 
 Entry = Answer | ClusterCountAnswer | Correction
-_SHOWN_FIELDS = 24  # sent with a question; the others are found by search
 _N_MEMBERS = 2  # typical records of each cluster beside a question (issue 41)
 
 
@@ -68,7 +68,7 @@ class Questions:
             "i": i,
             "j": j,
             "names": self._controller.names(i, j),
-            "fields": self.fields(i, j, _SHOWN_FIELDS),
+            "fields": self.fields(i, j, PAGE),
             "n_fields": len(records.shown),
             "note": self._controller.notes.of_pair(i, j),
             "images": [records.image(row) is not None for row in (i, j)],

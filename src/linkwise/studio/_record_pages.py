@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ._controller import Controller
 
 Order = Literal["typical", "unusual", "file"]
-PAGE = 50  # records sent at once; the page asks for more
-_MOST_FIELDS = 40  # sent of a record; wide tables are searched instead
+PAGE = 50  # records, and fields of a record, sent at once; the page asks for more or searches
 _COMPARISON = re.compile(r"(.+?)(<=|>=|<|>|=)(-?[\d.,]+)")  # such as age>=30
 _COMPARE = {
     "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "=": operator.eq,
@@ -42,7 +41,7 @@ class RecordPages:
         return {
             "n": len(rows),
             "start": start,
-            "fields": fields[:_MOST_FIELDS],
+            "fields": fields[:PAGE],
             "n_fields": len(fields),
             "records": [self.record(row) for row in rows[start : start + PAGE].tolist()],
         }
@@ -50,7 +49,7 @@ class RecordPages:
     def record(self, row: int) -> JsonDict:
         """One record with its cluster; texts in full."""
         controller = self._controller
-        view, fields = controller.clusters.view(), self._fields()[:_MOST_FIELDS]
+        view, fields = controller.clusters.view(), self._fields()[:PAGE]
         return {
             "row": row,
             "name": controller.name(row),

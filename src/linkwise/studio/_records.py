@@ -129,7 +129,7 @@ class Records:
 
     @property
     def all_columns(self) -> dict[str, Sequence[object] | NDArray]:
-        """All columns of the data, those that are not shown last."""
+        """All columns of the data, hidden ones last."""
         return {**self.columns, **self.others}
 
     def fields(self, row: int) -> dict[str, str]:
@@ -269,7 +269,7 @@ def _columns_of(X: Matrix, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _strongest(row: sparse.csr_matrix, names: Sequence[str]) -> str:
-    """The largest entries of a sparse row in words."""
+    """The largest entries of a sparse row, as text."""
     order = np.argsort(-np.abs(row.data), kind="stable")[:12]
     return ", ".join(f"{names[row.indices[k]]} {row.data[k]:.3g}" for k in order.tolist())
 

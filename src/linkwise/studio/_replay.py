@@ -2,8 +2,8 @@
 
 A client that does not know whether its request arrived sends it again with the same
 ``Idempotency-Key``. The newest replies are in memory, and in the file of the session if it has
-one: then a request also counts once after a restart. The file is written through a connection of
-its own, because that of the session belongs to its thread.
+one: then a request also counts once after a restart. The file is written through a second
+connection, because that of the session belongs to its thread.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ._security import App, Receive, Scope, Send
+from ._security import LARGEST_BODY, App, Receive, Scope, Send
 
 # Replies of a day at ten requests a minute; clients retry within minutes.
 _MOST_KEYS = 10_000
-_LARGEST_KEPT = 1_000_000  # bytes; larger replies are exports, which can be made again
 
 Message = MutableMapping[str, Any]
 
@@ -79,7 +78,7 @@ class ReplayMiddleware:
 
     async def _keep(self, key: tuple[str, str], reply: _Reply) -> None:
         file, size = self._file(), sum(len(m.get("body", b"")) for m in reply.messages)
-        if file is not None and size <= _LARGEST_KEPT:
+        if file is not None and size <= LARGEST_BODY:
             with contextlib.suppress(sqlite3.Error):  # the reply stays in memory
                 await asyncio.to_thread(_store, file, " ".join(key), reply)
 

@@ -15,7 +15,6 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 LARGEST_BODY = 1024**2  # bytes of a request: the numbers of 100,000 selected rows
 LARGEST_UPLOAD = 4 * 1024**3  # bytes of a file dropped on the start page
 UPLOAD = "/start/upload"
-LARGEST_MESSAGE = 64 * 1024  # bytes of a message on the websocket, which carries no data
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -36,22 +35,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class SecurityMiddleware:
-    """ASGI middleware that checks host, origin and token.
-
-    Parameters
-    ----------
-    app : ASGI application
-    token : str
-        Required in the link, in a cookie or as ``Authorization: Bearer``.
-    port : int
-        Cookies are shared by all ports of a machine, so its name has the port in it.
-    local : bool
-        Whether only names of this machine are accepted as host.
-    embedded : bool
-        Whether pages on this machine may show the studio in a frame.
-    studio : object
-        Put into the scope of every request as ``"linkwise.studio"``.
-    """
+    """ASGI middleware that checks host, origin and token."""
 
     def __init__(
         self, app: App, token: str, port: int, studio: Any, *, local: bool, embedded: bool
@@ -101,7 +85,7 @@ class SecurityMiddleware:
         return any(secrets.compare_digest(one.encode(), token) for one in shown)
 
     def _cookie_of(self, headers: dict[str, str]) -> str:
-        # Not by SimpleCookie, which gives up at the first odd cookie of somebody else.
+        # SimpleCookie stops at the first malformed cookie, which may be another program's.
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         return next((value for name, _, value in pairs if name == self._cookie), "")
 

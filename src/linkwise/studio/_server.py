@@ -1,8 +1,8 @@
 """Background server: one thread and event loop per process, one port per studio.
 
-NiceGUI keeps its pages and its websocket in one place per process. It is started once, with an
-application of its own, to which every studio passes what is not its API. `SecurityMiddleware` puts
-the studio of a request into its scope.
+NiceGUI keeps its pages and its websocket in one place per process. It is started once, in an
+application to which every studio passes the requests that its API does not answer.
+`SecurityMiddleware` puts the studio of a request into its scope.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from nicegui import app as nicegui_app
 from nicegui import ui
 
-from ._security import LARGEST_MESSAGE, App
+from ._security import LARGEST_BODY, App
 
 _PATIENCE = 60.0  # seconds to start or stop, also on a busy machine
 _lock = threading.Lock()
@@ -69,7 +69,7 @@ class Server:
             log_level="warning",
             access_log=False,
             server_header=False,
-            ws_max_size=LARGEST_MESSAGE,
+            ws_max_size=LARGEST_BODY,
             timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""What the start page does: take files in, guess columns, begin and reopen sessions.
+"""The start page: take files in, guess columns, begin and reopen sessions.
 
 Everything is kept below one folder, a subfolder per project: the data and ``session.db``.
 """
@@ -30,7 +30,7 @@ from ._upload_limits import check_upload
 
 _DATA = (*DELIMITED, *PARQUET, *NUMPY, *EXCEL)
 _SESSION = "session.db"
-_MOST_RECENT = 12
+_MOST_RECENT = 12  # fit on a page without scrolling
 
 # A session and its records; or how its data changed, to be shown before going on.
 Opened = tuple[Session, Records] | DataChanges
@@ -46,18 +46,7 @@ def home() -> Path:
 
 @dataclass
 class Start:
-    """Projects of one folder.
-
-    Parameters
-    ----------
-    folder : Path
-    elsewhere : sequence of Path, default=()
-        Other folders in which sessions are looked for.
-    reopen : callable, default=None
-        Opens sessions that were not begun on the start page.
-    may_read : bool, default=True
-        Whether files may be named by their path on this machine; not if others can connect.
-    """
+    """Projects of one folder."""
 
     folder: Path = field(default_factory=home)
     elsewhere: tuple[Path, ...] = ()
@@ -174,11 +163,11 @@ class Start:
         for folder in self.elsewhere if self.reopen is not None else ():
             found += [path for path in folder.glob("*.db") if path not in found]
         found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        told = (_summary(path) for path in found)
-        return [one for one in told if one is not None][:_MOST_RECENT]
+        summaries = (_summary(path) for path in found)
+        return [one for one in summaries if one is not None][:_MOST_RECENT]
 
     def open(self, path: str, carry: bool = False, who: str | None = None) -> Opened:
-        """Go on with a session that `recent` lists.
+        """Continue a session that `recent` lists.
 
         If its data changed, the changes are returned; with `carry`, the session follows them.
         """
@@ -198,7 +187,7 @@ class Start:
 
 
 def _summary(path: Path) -> JsonDict | None:
-    """What to tell of a session in a list; None if the file is none, or is damaged."""
+    """Summary of a session in a list; None if the file is damaged or no session."""
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             kept = dict(db.execute("SELECT name, value FROM setting").fetchall())

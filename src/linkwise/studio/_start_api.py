@@ -27,7 +27,7 @@ class Named(BaseModel):
 
 
 class Recent(Named):
-    """A session to go on with; `carry`: its answers follow data that changed."""
+    """A session to continue; `carry`: its answers follow data that changed."""
 
     carry: bool = False
 

@@ -17,12 +17,11 @@ from ._questions import counted
 if TYPE_CHECKING:
     from ._controller import Controller
 
-LONGEST_NAME = 60  # characters of the name of a cluster, as in `Session.rename`
 _MOST_LISTED = 200  # entries of the history and pairs to review; exports have all
 
 
 def look(controller: Controller, who: str, here: Sequence[str]) -> JsonDict:
-    """Everything that the page of a person shows; `here` names everybody with an open page.
+    """Everything that the page of a person shows; `here` lists the people with an open page.
 
     Reads one snapshot and writes nothing: questions are asked by the page itself.
     """
@@ -115,4 +114,4 @@ def suggest_name(traits: Sequence[Trait]) -> str:
             words += [value] if trait.is_high else []
         else:
             words.append(f"{'high' if trait.is_high else 'low'} {trait.name}")
-    return ", ".join(dict.fromkeys(words[:2]))[:LONGEST_NAME]
+    return ", ".join(dict.fromkeys(words[:2]))

@@ -37,7 +37,7 @@ class Studio:
     features : sequence of str, default=None
         Names of the columns of the data, where they are not in `records`.
     host : str, default=None
-        Address to listen on; everybody who can reach it and knows the link, which contains a
+        Address to listen on; anyone who can reach it and has the link, which contains a
         random token, can answer. None: this machine only.
     port : int, default=None
         Port to listen on, 0 for any; if not given, 8765 or another one that is free.
@@ -173,7 +173,7 @@ class Studio:
             self._owned = None
 
     def _reload(self) -> None:
-        """Let all pages begin anew."""
+        """Reload all pages."""
         if self._open:
             self._loop.call_soon_threadsafe(self._reload_all)
 
@@ -198,7 +198,7 @@ class Studio:
         return self._token
 
     def close(self) -> None:
-        """Close the page; the session goes on."""
+        """Close the page; the session stays open."""
         if self._open:
             self._open = False
             self._server.close()
@@ -252,7 +252,7 @@ class Studio:
 
     @property
     def people(self) -> list[str]:
-        """Everybody with an open page."""
+        """Names of the people with an open page."""
         return sorted({view.who for view in list(self._views) if view.who})
 
     def _note(self) -> None:

@@ -16,11 +16,10 @@ from pydantic import BaseModel, Field
 from linkwise._types import JsonDict
 
 from ._controller import Controller
-from ._record_pages import Order
+from ._record_pages import PAGE, Order
 from ._state import look
 
 LONGEST = 200  # characters of a person's name, an id or a search
-_MOST_FIELDS = 200  # sent of a pair at once
 
 # The controller of the session that is open; raises if there is none.
 Current = Callable[[], Controller]
@@ -105,7 +104,7 @@ class Two(BaseModel):
 
 
 def add_view(app: FastAPI, current: Current, here: Callable[[], Sequence[str]]) -> None:
-    """Add the endpoints; `here` names everybody with an open page."""
+    """Add the endpoints; `here` lists the people with an open page."""
     _add_state(app, current, here)
     _add_records(app, current)
     _add_questions(app, current)
@@ -202,7 +201,7 @@ def _add_questions(app: FastAPI, current: Current) -> None:
     @app.get("/view/fields", include_in_schema=False)
     def fields(i: int, j: int, search: Annotated[str, Query(max_length=LONGEST)] = "") -> JsonDict:
         current().check_rows(i, j)
-        return {"fields": current().questions.fields(i, j, _MOST_FIELDS, search)}
+        return {"fields": current().questions.fields(i, j, PAGE, search)}
 
 
 def _add_clusters(app: FastAPI, current: Current) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,7 @@ from linkwise.report import Report
 
 from ._placing import Placing, UpdateChanges, by_row, not_kept
 
+_Report = TypeVar("_Report", bound=Report)
 _AT_ONCE = 20_000_000  # costs, or cells of dense rows, that are held at a time
 _EMPTY = "it has no rows"
 
@@ -315,7 +316,7 @@ class _Update:
             model.cluster_labels_ = [*model.cluster_labels_, *[None] * more]
         shift = self.changes.center_shift
         self.changes.center_shift = np.pad(shift, (0, geometry.k - len(shift)))
-        model.report_ = _report(model, self.known, ids, self.n_new, len(self.before))
+        model.report_ = _report(model, self.known, ids)
         judged = judged_labels(self.labels, self.known.closure(), geometry.k)
         self.changes.violated = not_kept(self.known, judged, model.report_.ids)
         model.changes_ = self.changes
@@ -362,9 +363,7 @@ def _move_metrics(
     geometry.set_metrics(geometry.proposal(slope, total))
 
 
-def _report(
-    model: Any, new: Constraints, ids: Sequence[Hashable] | None, n_new: int, n_old: int
-) -> Report:
+def _report(model: Any, new: Constraints, ids: Sequence[Hashable] | None) -> Report:
     """Report of all rows; new links cost their weight if violated."""
     weights = np.concatenate([new.must_link_weight, new.cannot_link_weight])
     old = getattr(model, "report_", None)
@@ -374,18 +373,25 @@ def _report(
             n_iter=model.n_iter_, converged=True, seconds=0.0,
             ids=None if ids is None else list(ids),
         )  # fmt: skip
+    return extended_report(old, new, model.labels_, model._geometry_.k, ids)
+
+
+def extended_report(
+    old: _Report, new: Constraints, labels: Labels, n_clusters: int, ids: Sequence[Hashable] | None
+) -> _Report:
+    """The report of earlier rows with new ones and their constraints; `ids` are of the new rows."""
     known = old.constraints + new
-    closure = known.closure()
-    kept = known.satisfied(judged_labels(model.labels_, closure, model._geometry_.k))
+    closure, n_old = known.closure(), len(labels) if old.ids is None else len(old.ids)
+    kept = known.satisfied(judged_labels(labels, closure, n_clusters))
     names = None
     if old.ids is not None:
-        names = [*old.ids, *(range(n_old, n_old + n_new) if ids is None else ids)]
+        names = [*old.ids, *(range(n_old, len(labels)) if ids is None else ids)]
     return replace(
         old,
         constraints=known,
         satisfaction=kept,
-        costs=_costs(old, known, ~np.concatenate(kept.masks), len(model.labels_)),
-        cluster_sizes=np.bincount(model.labels_[model.labels_ >= 0], minlength=model._geometry_.k),
+        costs=_costs(old, known, ~np.concatenate(kept.masks), len(labels)),
+        cluster_sizes=np.bincount(labels[labels >= 0], minlength=n_clusters),
         n_components=int((closure.sizes > 1).sum()),
         ids=names,
         wrong=None,

@@ -106,8 +106,10 @@ export default {
     whole(cluster) {
       return cluster.typical.map((r) => this.records[r.row]).filter(Boolean);
     },
-    open(event, cluster) {
-      if (event.target.open) cluster.typical.forEach(async ({ row }) => (this.records[row] ??= await get("/view/record/" + row)));
+    async open(event, cluster) {
+      if (!event.target.open) return;
+      const found = await Promise.all(cluster.typical.map(({ row }) => this.records[row] ?? get("/view/record/" + row)));
+      Object.assign(this.records, Object.fromEntries(found.map((record) => [record.row, record])));
     },
     others(cluster) {
       return this.clusters.filter((other) => other.number !== cluster.number);

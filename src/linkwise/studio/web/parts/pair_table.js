@@ -1,5 +1,5 @@
 // Two records side by side: images, then the fields. All cells are shown as text.
-import { breakable } from "linkwise/lib/words.js";
+import { breakable, isShort } from "linkwise/lib/words.js";
 
 const TINY = 100; // pixels of an image that is enlarged with its pixels visible
 
@@ -22,7 +22,7 @@ export default {
         <tbody>
           <tr v-for="field in fields" :key="field.name" :class="{ differs: field.far && !field.passage, passage: field.passage }">
             <th scope="row"><span v-if="field.differs && !field.passage" class="lw-differs" role="img" aria-label="differs:" title="differs">≠ </span>{{ breakable(field.name) }}</th>
-            <td v-for="(side, k) in ['a', 'b']" :key="side"><span v-if="!field.texts[k].trim()"
+            <td v-for="(side, k) in ['a', 'b']" :key="side" :class="{ 'lw-short': isShort(field.texts[k]) }"><span v-if="!field.texts[k].trim()"
               class="lw-missing">missing</span><template
               v-for="(part, n) in field[side]" :key="n"><mark v-if="part[1]" :class="'lw-' + part[1]">{{ part[0] }}</mark><template
               v-else>{{ part[0] }}</template></template></td>
@@ -46,7 +46,7 @@ export default {
     },
   },
   methods: {
-    breakable,
+    breakable, isShort,
     enlarge({ target }) {
       target.classList.toggle("lw-tiny", target.naturalWidth < TINY);
     },
