@@ -239,7 +239,8 @@ def draw_field_loop(theme: Any) -> Figure:
     with lw.Session(X, n_clusters=3, random_state=0, background=False) as session:
         for axes, number in zip(panels, (0, 10, 50), strict=True):
             session.run(
-                lambda i, j: "same" if y[i] == y[j] else "different", number - len(session.answers)
+                lambda i, j: "same" if y[i] == y[j] else "different",
+                number - len(session.snapshot().answers),
             )
             labels = session.refit().labels
             _rows(axes, X, labels, theme, 20, like=y)

@@ -25,7 +25,7 @@ def data(seed: int = 0, n: int = 80, d: int = 4) -> tuple:
 
 
 CHUNKLETS = [[0, 4, 8, 12, 16], [1, 5, 9, 13], [2, 6, 10, 14, 18, 22], [3, 7], [24, 28, 32]]
-KNOWN = Constraints(groups=CHUNKLETS, cannot_link=[(0, 1)])
+KNOWN = Constraints(together=CHUNKLETS, cannot_link=[(0, 1)])
 
 
 def closed_form(X, chunklets, weight=None) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_weighted_rows_count_as_often():
     groups = [[t for t, row in enumerate(rows) if row in chunklet] for chunklet in CHUNKLETS]
     for r in (None, 2):
         a = RCA(r).fit(X, constraints=KNOWN, sample_weight=times)
-        b = RCA(r).fit(X[rows], constraints=Constraints(groups=groups))
+        b = RCA(r).fit(X[rows], constraints=Constraints(together=groups))
         np.testing.assert_allclose(a.metric_, b.metric_)
         np.testing.assert_allclose(a.mean_, b.mean_)
     C = closed_form(X, CHUNKLETS, times)
@@ -118,7 +118,7 @@ def test_labels_are_chunklets_too():
     seeds = np.where(np.arange(80) < 30, y, -1)
     groups = [np.flatnonzero(seeds == c).tolist() for c in range(4)]
     a = RCA().fit(X, seeds)
-    b = RCA().fit(X, constraints=Constraints(groups=groups))
+    b = RCA().fit(X, constraints=Constraints(together=groups))
     np.testing.assert_allclose(a.components_, b.components_)
     np.testing.assert_allclose(RCA().fit_transform(X, seeds), a.transform(X))
 
@@ -173,7 +173,7 @@ def test_in_a_pipeline_and_by_name():
     pd = pytest.importorskip("pandas")
     X, _ = data()
     frame = pd.DataFrame(X, columns=list("abcd"), index=[f"r{i}" for i in range(80)])
-    known = Constraints(groups=[[f"r{i}" for i in c] for c in CHUNKLETS])
+    known = Constraints(together=[[f"r{i}" for i in c] for c in CHUNKLETS])
     model = RCA(2).set_output(transform="pandas").fit(frame, constraints=known)
     assert list(model.transform(frame).columns) == ["rca0", "rca1"]
     np.testing.assert_allclose(
