@@ -297,9 +297,9 @@ def draw_demo(theme: Any) -> Figure:
     """The sample of ``linkwise demo``: shape = origin, color = cluster, lines = answers."""
     X, y, known = _sample()
     plain = KMeans(3, n_init=10, random_state=0).fit(X).labels_
-    told = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known).labels_
+    model = lw.AutoCluster(random_state=0).fit(X, constraints=known)
     figure = Figure(figsize=(8, 4.6), layout="constrained")
-    runs = (("told nothing", plain, None), ("told 40 answers", told, known))
+    runs = (("k-means", plain, None), ("linkwise, 40 answers", model.labels_, known))
     for axes, (title, labels, links) in zip(figure.subplots(1, 2), runs, strict=True):
         found = _matched(labels, y)
         for origin in range(3):

@@ -102,8 +102,11 @@ def test_weights_labels_and_float32(client):
     data = X.astype(np.float32)
     near = PCKMeans(4, n_init=1, random_state=0).fit(data, y, sample_weight=weight)
     far = PCKMeans(4, n_init=1, random_state=0).fit(
-        da.from_array(data, chunks=(400, 5)), y, sample_weight=da.from_array(weight, chunks=99)
+        da.from_array(data, chunks=(400, 5)),
+        y,
+        sample_weight=da.from_array(0.01 * weight, chunks=99),  # their scale does not matter
     )
+    assert far.objective_ == pytest.approx(0.01 * near.objective_, rel=1e-6)
     np.testing.assert_array_equal(far.labels_.compute(), near.labels_)
     assert far.cluster_centers_.dtype == np.float32
     np.testing.assert_allclose(far.cluster_centers_, near.cluster_centers_, rtol=1e-4)
@@ -120,7 +123,7 @@ def test_dataframe_by_index_and_by_number(client):
     assert far.feature_names_in_.tolist() == list("abcde")
     assert_same(far, near)
     with pytest.raises(
-        ConstraintError, match="none of the 1 constraints is on rows of X: they spe"
+        ConstraintError, match="none of the 1 constraints is on rows of X: they use the ids"
     ):
         far.fit(
             dd.from_pandas(frame, npartitions=4, sort=False),

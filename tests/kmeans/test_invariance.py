@@ -271,54 +271,6 @@ def test_links_that_weigh_alike_are_walked_to_the_same_end(seed, clashing, monke
     np.testing.assert_array_equal(alike, model.fit(X, constraints=known).labels_)
 
 
-# -------------------------------------------------------------------- weights of rows
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("method", METHODS)
-def test_row_weights_equal_repeated_rows(method, make):
-    if "full" in method and make is not np.asarray:
-        pytest.skip("full metrics are for dense data")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3)) + 1.0
-    weight = np.r_[np.ones(20), rng.integers(1, 4, 20)].astype(float)
-    more = np.repeat(np.arange(40), weight.astype(int) - 1)
-    repeated = np.concatenate([X, X[more]])
-    known = Constraints(must_link=[(0, 1), (1, 2), (3, 4)], cannot_link=[(0, 5), (6, 7), (8, 9)])
-    options = {"n_clusters": 3, "init": X[:3], "tol": 0, "random_state": 0}
-    a = METHODS[method](**options).fit(make(X), constraints=known, sample_weight=weight)
-    b = METHODS[method](**options).fit(make(repeated), constraints=known)
-    assert a.objective_ == pytest.approx(b.objective_, rel=1e-8)
-    np.testing.assert_array_equal(a.labels_, b.labels_[:40])
-    np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(a.metrics_, b.metrics_, rtol=1e-7, atol=1e-10)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_rows_of_no_weight_equal_no_rows(method):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 3))
-    weight = np.r_[np.ones(30), np.zeros(10)]
-    options = {"n_clusters": 3, "init": X[:3], "tol": 0, "random_state": 0}
-    a = METHODS[method](**options).fit(X, sample_weight=weight)
-    b = METHODS[method](**options).fit(X[:30])
-    assert a.objective_ == pytest.approx(b.objective_, rel=1e-8)
-    np.testing.assert_array_equal(a.labels_[:30], b.labels_)
-
-
-@pytest.mark.parametrize("scale", [1e-6, 0.01, 1e6])
-@pytest.mark.parametrize("method", METHODS)
-def test_the_scale_of_row_weights_does_not_matter(method, scale):
-    # With an empty cluster on the way: the third center starts far from everything.
-    X, _ = blobs(30)
-    init = np.array([X[0], X[1], [1e3, 1e3, 1e3]])
-    options = {"n_clusters": 3, "init": init, "tol": 0, "random_state": 0}
-    a = METHODS[method](**options).fit(X)
-    b = METHODS[method](**options).fit(X, sample_weight=np.full(30, scale))
-    assert same_partition(a.labels_, b.labels_)
-    assert b.objective_ == pytest.approx(a.objective_ * scale, rel=1e-8)
-
-
 # -------------------------------------------------------------------- runs
 
 

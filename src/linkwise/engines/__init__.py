@@ -26,6 +26,7 @@ __all__ = [
     "as_blocks",
     "drop_pages",
     "engine_of",
+    "is_dask",
     "is_out_of_memory",
     "map_blocks",
     "open_blocks",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from functools import partial
 from numbers import Integral, Real
 from typing import Literal, Self
 
@@ -42,7 +41,7 @@ from linkwise._validation import (
     warn_unconverged,
 )
 from linkwise.constraints import as_constraints
-from linkwise.engines import engine_of, is_out_of_memory, single_blas_thread
+from linkwise.engines import engine_of, is_dask, is_out_of_memory, single_blas_thread
 from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
@@ -126,7 +125,9 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
             Id of each row. Constraints on ids that no row has are left out, so that parts of the
             data (folds) can be clustered with the same constraints.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row.
+            Weight of each row. Links, priors and step sizes count relative to a row of mean
+            weight (of those above 0), so that the scale of the weights does not matter;
+            `objective_` is in the unit of the weights.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
         started = time.perf_counter()
         self._check_shared_parameters()
         self._check_parameters()
-        rows = self._read(X, sample_weight)
+        rows, unit = self._read(X, sample_weight)
         try:
             self._check_enough_rows(rows.n)
             given = self._knowledge(rows, constraints, sample_ids, X)
@@ -147,8 +148,8 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
                 preset = self._preset(problem)
                 if isinstance(rows, RemoteRows):
                     rows.prefetch(preset.problem.constrained)
-                best = self._best_run(preset)
-                self._store(best, rows)
+                best = self._best_run(preset, unit)
+                self._store(best, rows, unit)
             self._name_clusters(y)
             self.report_ = self._report(preset, best, given, started)
         finally:
@@ -167,8 +168,10 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
                 "or an array of centers"
             )
 
-    def _read(self, X: MatrixLike, weight: ArrayLike | None) -> LocalRows | RemoteRows:
-        """The rows, validated for the distortion."""
+    def _read(
+        self, X: MatrixLike, weight: ArrayLike | None
+    ) -> tuple[LocalRows | RemoteRows, float]:
+        """The rows, validated for the distortion, with weights of mean 1; and what that divides."""
         is_remote = is_out_of_memory(X)
         if is_remote:
             read_features(self, X)
@@ -180,15 +183,22 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
             validate = kind(self.n_clusters, self.n_features_in_, 0.0).validate_rows
         if is_remote:
             engine = engine_of(X)
-            engine = engine if weight is None else engine.weighted(weight)
-            return RemoteRows(engine, validate)
+            if weight is not None:
+                weight = weight if is_dask(weight) else np.asanyarray(weight)
+            unit = mean_weight(weight)
+            if weight is not None:
+                engine = engine.weighted(weight if unit == 1.0 else weight / unit)
+            return RemoteRows(engine, validate), unit
         if weight is not None:
             weight = np.asarray(
                 _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
             )
+        unit = mean_weight(weight)
+        if weight is not None:
+            weight = weight / unit
         if validate is None:
-            return LocalRows(_dense_if_smaller(X), weight)
-        return LocalRows(validate(X), weight, centered=False)
+            return LocalRows(_dense_if_smaller(X), weight), unit
+        return LocalRows(validate(X), weight, centered=False), unit
 
     def _knowledge(
         self, rows: LocalRows | RemoteRows, constraints: Knowable, sample_ids: SampleIds,
@@ -215,21 +225,25 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
                 stacklevel=3,
             )
 
-    def _best_run(self, preset: Preset) -> Solution:
+    def _best_run(self, preset: Preset, unit: float) -> Solution:
         rng, checkpoint = check_random_state(self.random_state), None
         if self.checkpoint is not None:
             if self.random_state is None:  # a new generator, whose state can be restored
                 rng = np.random.RandomState(rng.randint(2**31 - 1))
             checkpoint = FitCheckpoint(self.checkpoint, self, preset.problem)
-        progress = partial(progress_reporter, self)
+
+        def progress(run: int) -> Callable[[int, float], None] | None:
+            report = progress_reporter(self, run)
+            return report and (lambda iteration, value: report(iteration, unit * value))
+
         best = Runs(preset, self.max_iter, self.tol, rng, progress, checkpoint).best()
         if not best.converged:
             warn_unconverged(self)
-        return best
+        return best.times(unit)
 
     # ---------------------------------------------------------------- results
 
-    def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
+    def _store(self, best: Solution, rows: LocalRows | RemoteRows, unit: float) -> None:
         if isinstance(rows, LocalRows):
             self._warn_of_duplicates(best, rows)
             rows.scale(best.geometry)  # the last run may have learned another metric
@@ -242,7 +256,7 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
         metrics = best.geometry.metrics
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
-        self._keep_statistics(best, rows)
+        self._keep_statistics(best, rows, unit)
         self.within_variance_ = self.effective_features_ = None
         if isinstance(rows, LocalRows):
             found = effective_features(rows, best.geometry, np.asarray(best.labels))
@@ -251,7 +265,7 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
             total = max(float(self._moments_.counts.sum()), 1e-300)
             self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
 
-    def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
+    def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows, unit: float) -> None:
         """What `update` needs of the rows: sums per cluster, and costs if rows are in memory."""
         counts, sums = best.moments.counts.copy(), best.moments.sums.copy()
         self._moments_ = Moments(counts, sums, np.zeros((0, 0, 0)))
@@ -259,7 +273,8 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
         self._cluster_costs_ = None
         self.__dict__.pop("changes_", None)
         if isinstance(rows, LocalRows):
-            self._cluster_costs_ = cluster_costs(rows, best.geometry, np.asarray(best.labels))
+            costs = cluster_costs(rows, best.geometry, np.asarray(best.labels))
+            self._cluster_costs_ = unit * costs
 
     def _warn_of_duplicates(self, best: Solution, rows: LocalRows) -> None:
         """Warn as scikit-learn does; clusters that only constraints keep empty are no problem."""
@@ -311,6 +326,19 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def mean_weight(weight: ArrayLike | None) -> float:
+    """Mean of the weights above 0, by which all are divided: rows of weight 0 are no rows.
+
+    1 if there is no such number, as the checks of weights have not been made.
+    """
+    if weight is None:
+        return 1.0
+    given = weight if is_dask(weight) else np.asanyarray(weight, dtype=np.float64)
+    counted = given > 0
+    mean = float(np.where(counted, given, 0.0).sum()) / max(float(counted.sum()), 1.0)
+    return mean if 0.0 < mean < np.inf else 1.0
 
 
 def _dense_if_smaller(X: Matrix) -> Matrix:

@@ -270,10 +270,14 @@ class _Update:
         before = model._moments_.counts.copy()
         away = _dense(geometry.scaled(geometry.validate_rows(rows))) - model._shift_
         _add(model._moments_, away, labels, weight)
+        old_centers, old_metrics = geometry.centers, geometry.metrics
         changes.center_shift = self._move_centers(n_each > 0)
         if isinstance(geometry, Mahalanobis):
             mass = np.ones(len(rows)) if weight is None else weight
             _move_metrics(geometry, away - geometry.centers[labels], labels, before, mass)
+            if model._cluster_costs_ is not None:
+                shifts = geometry.centers - old_centers
+                _restate_costs(model._cluster_costs_, geometry, old_metrics, before, shifts)
         self._add_costs(rows, labels, weight)
 
     def _move_centers(self, touched: NDArray[np.bool_]) -> Floats:
@@ -361,6 +365,25 @@ def _move_metrics(
         else:
             slope[g] = old[g] * np.linalg.inv(metric) + (mine * mass[:, None]).T @ mine
     geometry.set_metrics(geometry.proposal(slope, total))
+
+
+def _restate_costs(
+    costs: Floats, geometry: Mahalanobis, old: Floats, counts: Floats, shifts: Floats
+) -> None:
+    """Costs of the earlier rows under the metrics and centers of now, in place.
+
+    Under a metric A learned from them, their scatter is proportional to A^-1: under A' they cost
+    tr(A' A^-1) / d times as much. About a point at distance s from their mean they cost w s' A' s
+    more (Steiner).
+    """
+    group, now = geometry.group(np.arange(geometry.k, dtype=np.int32)), geometry.metrics
+    if now is not old:
+        d = shifts.shape[1]
+        ratio = (
+            (now / old).sum(1) if now.ndim == 2 else np.trace(np.linalg.solve(old, now), 0, 1, 2)
+        )
+        costs *= ratio[group] / d
+    costs += counts * geometry.lengths(shifts)[np.arange(geometry.k), group]
 
 
 def _report(model: Any, new: Constraints, ids: Sequence[Hashable] | None) -> Report:

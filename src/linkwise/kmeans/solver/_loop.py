@@ -12,7 +12,7 @@ the total scatter is constant and only the part of the centers changes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,19 @@ class Solution:
     def labels(self) -> Labels:
         """Cluster of each row."""
         return self.assignments.labels()
+
+    def times(self, unit: float) -> Solution:
+        """The same solution of rows whose weights are this many times as large, links likewise."""
+        if unit == 1.0:
+            return self
+        return replace(
+            self,
+            objective=unit * self.objective,
+            path=[unit * value for value in self.path],
+            half_steps=[unit * value for value in self.half_steps],
+            link_cost=unit * self.link_cost,
+            moments=Moments(*(unit * part for part in self.moments)),
+        )
 
 
 class Run:
