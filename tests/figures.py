@@ -274,7 +274,9 @@ def answers() -> str:
     lines = [f"| mean ARI by answers | {head} |", "|---" * (1 + len(found["numbers"])) + "|"]
     sets = found["ari"].values()
     plain = np.mean([one["k-means"] for one in sets])
-    lines.append(f"| k-means, no constraints | {short(plain)} |" + " |" * (len(found["numbers"]) - 1))
+    lines.append(
+        f"| k-means, no constraints | {short(plain)} |" + " |" * (len(found["numbers"]) - 1)
+    )
     ways = {
         "chosen": "chosen questions",
         "random": "random pairs",
