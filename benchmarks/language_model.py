@@ -105,7 +105,7 @@ def speed() -> None:
     labels = dict(zip(records, y.tolist(), strict=True))
     with StandIn(labels, delay=1.0) as server, Session(X, refit_every=None) as session:
         oracle = oracle_of(server, records, both_orders=0.0)
-        session.ask_set(8)  # the parts of the data are computed once
+        session.ask(set_size=8)  # the parts of the data are computed once
         started = time.perf_counter()
         answer_cards(session, oracle, 500)
         seconds = time.perf_counter() - started

@@ -110,7 +110,7 @@ def carried() -> None:
             kept = np.mean([before[n] == c for n, c in zip(names, session.labels_, strict=True)])
             print(f"session of 100,000 rows carried over: {wall:.2f} s (CPU {cpu:.2f} s); "
                   f"{kept:.2%} of the rows keep their cluster; "
-                  f"{len(session.data_changes.dropped)} answers dropped")  # fmt: skip
+                  f"{len(session.snapshot().data_changes.dropped)} answers dropped")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -90,7 +90,10 @@ def line(names: list[str], n_links: int, kind: str, draws: int, wrong: float = 0
     """A line of the table."""
     found = {name: [fit(name, n_links, kind, d, wrong) for d in range(draws)] for name in names}
     every = [one for own in found.values() for one in own]
-    each = ", ".join(f"{name} {np.mean([f.ari for f in own]):.2f}" for name, own in found.items())
+    each = ", ".join(
+        f"{name} {np.mean([f.ari for f in own]):.2f} ({np.mean([f.plain for f in own]):.2f})"
+        for name, own in found.items()
+    )
     share = f", {wrong:.0%} wrong" if wrong else ""
     return (
         f"| {n_links:,} {kind}{share} | {np.mean([f.ari for f in every]):.3f} "
@@ -143,7 +146,7 @@ ROWS = {"classics": classics, "random": random, "wrong": wrong, "texts": texts, 
 def main(names: str = "", draws: str = "3") -> None:
     """Print the lines of the table."""
     warnings.simplefilter("ignore")
-    print("| links | ARI | k-means given k | interval holds | CPU s | each |")
+    print("| links | ARI | k-means given k | interval holds | CPU s | each (k-means given k) |")
     print("|---|---|---|---|---|---|")
     for name in names.split(",") if names else ROWS:
         for text in ROWS[name](int(draws)):

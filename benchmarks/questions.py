@@ -228,7 +228,7 @@ def curve(
             done += session.run(oracle, end - done)
             labels = session.labels_ if repairs else session.refit().labels
             scores[end] = adjusted_rand_score(y, labels)
-            if repairs and stop is None and session.progress.stop:
+            if repairs and stop is None and session.snapshot().progress.stop:
                 stop = end
     at_marks = [scores[mark] for mark in marks]
     if stop is None:

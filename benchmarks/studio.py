@@ -78,7 +78,7 @@ def _answers(browser: Any, path: Path, n_rows: int, bar: int) -> Row:
             key = "s" if y[i] == y[j] else "d"
             spent.append(page.evaluate(_PRESS, [key, f"{i} {j}"]))
         page.close()
-        kept = session.progress.n_answers
+        kept = session.snapshot().progress.n_answers
     return Row(
         f"key press to the next question on the page, {n_rows:,} x 16, {QUESTIONS} answers",
         f"{np.median(spent):.0f} ms in the median, {np.quantile(spent, 0.95):.0f} ms at 95 %",

@@ -63,7 +63,7 @@ def main(n_rows: int, n_features: int) -> None:
         studio._show_owned(*start.begin(seen["project"], roles, None, "me"))
         meter.tell("session begun")
         question = studio.controller.questions.next("me")
-        while studio.controller.session.latest is None:
+        while studio.controller.session.snapshot().fit is None:
             time.sleep(0.01)
         look(studio.controller, "me", ["me"])
         meter.tell("first clusters")

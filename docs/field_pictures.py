@@ -239,7 +239,8 @@ def draw_field_loop(theme: Any) -> Figure:
     with lw.Session(X, n_clusters=3, random_state=0, background=False) as session:
         for axes, number in zip(panels, (0, 10, 50), strict=True):
             session.run(
-                lambda i, j: "same" if y[i] == y[j] else "different", number - len(session.answers)
+                lambda i, j: "same" if y[i] == y[j] else "different",
+                number - len(session.snapshot().answers),
             )
             labels = session.refit().labels
             _rows(axes, X, labels, theme, 20, like=y)
@@ -296,9 +297,9 @@ def draw_demo(theme: Any) -> Figure:
     """The sample of ``linkwise demo``: shape = origin, color = cluster, lines = answers."""
     X, y, known = _sample()
     plain = KMeans(3, n_init=10, random_state=0).fit(X).labels_
-    told = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known).labels_
+    model = lw.AutoCluster(random_state=0).fit(X, constraints=known)
     figure = Figure(figsize=(8, 4.6), layout="constrained")
-    runs = (("told nothing", plain, None), ("told 40 answers", told, known))
+    runs = (("k-means", plain, None), ("linkwise, 40 answers", model.labels_, known))
     for axes, (title, labels, links) in zip(figure.subplots(1, 2), runs, strict=True):
         found = _matched(labels, y)
         for origin in range(3):

@@ -78,7 +78,7 @@ def _chosen(X: Any, y: Any, k: int, draw: int) -> list[float]:
         X, "ExploreConsolidate", _model(k), k, refit_every=None, random_state=draw, background=False
     ) as session:
         for number in ANSWERS:
-            session.run(LabelOracle(y), number - len(session.answers))
+            session.run(LabelOracle(y), number - len(session.snapshot().answers))
             line.append(score(y, session.refit().labels).ari)
     return line
 

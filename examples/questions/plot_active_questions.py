@@ -36,7 +36,7 @@ for name in strategies:
             X, name, model, 3, refit_every=None, random_state=seed, background=False
         ) as session:
             for place, step in enumerate(steps):
-                session.run(LabelOracle(y), step - len(session.answers))
+                session.run(LabelOracle(y), step - len(session.snapshot().answers))
                 found[name][seed, place] = score(y, session.refit().labels).nmi
 
 # %%

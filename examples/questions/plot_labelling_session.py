@@ -53,9 +53,9 @@ with Session(X, n_clusters=3, path=path, random_state=0) as session:
 # The next day, the session continues from its file.
 
 with Session(X, n_clusters=3, path=path, random_state=0) as session:
-    print(f"{session.progress.n_answers} answers so far")
+    print(f"{session.snapshot().progress.n_answers} answers so far")
     session.run(taste, 40)
-    print(session.progress.hint)
+    print(session.snapshot().progress.hint)
     late = session.refit().labels, session.constraints
 folder.cleanup()
 

@@ -141,11 +141,11 @@ def ask(X: Any, y: Any, rows: Any, seed: int) -> tuple[dict[int, Any], int, int]
         refit_every=None, background=False,
     ) as session:  # fmt: skip
         for budget in BUDGETS:
-            while len(session.answers) < budget and session.run(oracle, 1):
-                if not found_all and len(session.neighborhoods) == k:
-                    found_all = len(session.answers)
-            known[budget] = session.constraints + session.inferred
-        most = int(np.bincount([answer.i for answer in session.answers]).max())
+            while len(session.snapshot().answers) < budget and session.run(oracle, 1):
+                if not found_all and len(session.snapshot().neighborhoods) == k:
+                    found_all = len(session.snapshot().answers)
+            known[budget] = session.constraints + session.snapshot().inferred
+        most = int(np.bincount([answer.i for answer in session.snapshot().answers]).max())
     return known, found_all or BUDGETS[-1] + 1, most
 
 

@@ -1,4 +1,4 @@
-"""linkwise: constrained clustering that listens.
+"""linkwise: clustering that uses what you already know.
 
 Public names are loaded on first use, so that ``import linkwise`` stays fast.
 """

@@ -40,8 +40,6 @@ _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\
 
 def in_python(name: str, value: object) -> str:
     """Name of a parameter for callers from Python."""
-    if name == "name_columns" and value is not None:
-        return f"columns={dict(zip(('i', 'j', 'link'), str(value).split('|'), strict=True))}"
     if name in ADVICE:
         return ADVICE[name]
     return name if value is None else f"{name}={value}"

@@ -30,7 +30,7 @@ def session(X, strategy="ExploreConsolidate", n_clusters=3, **settings) -> Sessi
 
 
 def pairs_asked(work: Session) -> list[tuple[int, int]]:
-    return [answer.question.pair for answer in work.answers if answer.is_active]
+    return [answer.question.pair for answer in work.snapshot().answers if answer.is_active]
 
 
 def run(X, y, strategy, n=None, n_clusters=3, **oracle) -> Session:
@@ -41,4 +41,4 @@ def run(X, y, strategy, n=None, n_clusters=3, **oracle) -> Session:
 
 def truth(work: Session, y) -> np.ndarray:
     """For every neighborhood, the classes in it."""
-    return [set(np.asarray(y)[group].tolist()) for group in work.neighborhoods]
+    return [set(np.asarray(y)[list(group)].tolist()) for group in work.snapshot().neighborhoods]

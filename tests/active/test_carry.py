@@ -50,7 +50,7 @@ def test_rows_added_changed_removed_and_reordered(tmp_path):
     with pytest.raises(ValueError, match='data_changed="carry" carries the answers over by id'):
         opened(path, now, ids, "refuse")
     with opened(path, now, ids) as session:
-        changes = session.data_changes
+        changes = session.snapshot().data_changes
         assert changes.added == ["new"]
         assert changes.removed == [IDS[gone]]
         assert changes.changed == [ids[3]]
@@ -64,9 +64,9 @@ def test_rows_added_changed_removed_and_reordered(tmp_path):
         assert np.mean(same) == 1.0
     with opened(path, X, IDS) as session:  # the row is back, and so are the answers
         assert session.constraints == known
-        assert len(session.data_changes.restored) == lost
+        assert len(session.snapshot().data_changes.restored) == lost
         assert session.labels_.tolist() == list(before.values())
-    assert len(Session.open(path, X, sample_ids=IDS).settings["carried"]) == 2
+    assert len(Session.open(path, X, sample_ids=IDS).snapshot().settings["carried"]) == 2
 
 
 def test_without_ids_it_stays_refused(tmp_path):
@@ -95,7 +95,7 @@ def test_corrections_names_and_pending_questions_go_along(tmp_path):
     with opened(path, X[order], ids) as session:
         assert session.labels_.tolist() == [before[name] for name in ids]
         assert session.snapshot().cluster_names == names
-        assert session.n_clusters == 2
+        assert session.snapshot().n_clusters == 2
         assert session.snapshot().pending == {}
         again = session.refit().labels.tolist()
         assert again == [before[name] for name in ids]
@@ -137,7 +137,7 @@ def test_update_adds_rows(tmp_path):
         with pytest.raises(ValueError, match="more than one row"):
             session.update([[0.0, 0.0]], sample_ids=["p"])
     with opened(path, np.concatenate([X, [X[near] + 0.01, [0.0, 0.0]]]), [*IDS, "p", "q"]) as again:
-        assert again.data_changes is None
+        assert again.snapshot().data_changes is None
         assert again.labels_.tolist() == last
     with Session(X, n_clusters=3, background=False) as session:  # in memory, without ids
         session.tell("same", (0, 1))
@@ -189,7 +189,7 @@ def test_a_terminal_is_asked(tmp_path, monkeypatch, capsys, says):
     assert "rows reordered; 8 answers carried over" in capsys.readouterr().err
     assert options._when_changed(path, kept, other, "refuse") == "refuse"
     with opened(path, X, IDS, "refuse") as session:  # a preview writes nothing
-        assert len(session.answers) == 8
+        assert len(session.snapshot().answers) == 8
 
 
 def test_what_fails_half_way_leaves_the_session(tmp_path, monkeypatch):
@@ -300,9 +300,9 @@ class Living(RuleBasedStateMachine):
 
     @rule(n=st.integers(1, 3))
     def undo(self, n):
-        before = len(self.session.answers)
+        before = len(self.session.snapshot().answers)
         self.session.undo(n)
-        assert len(self.session.answers) == before  # marked, never deleted
+        assert len(self.session.snapshot().answers) == before  # marked, never deleted
 
     @rule()
     def refit(self):
@@ -316,7 +316,7 @@ class Living(RuleBasedStateMachine):
         before, names = self.named(), self.session.snapshot().cluster_names
         known = self.session.constraints
         self.reopen()
-        assert self.session.data_changes is None
+        assert self.session.snapshot().data_changes is None
         assert self.session.snapshot().cluster_names == names
         assert self.session.constraints == known
         assert self.named() == before

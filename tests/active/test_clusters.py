@@ -21,19 +21,19 @@ def test_the_number_of_clusters_is_said_and_undone_in_order():
     work.tell("different", (0, 1), who="bo")
     work.set_n_clusters(2)
     work.set_n_clusters(None, who="bo")
-    assert work.n_clusters is None
-    assert work.progress.n_clusters is None
+    assert work.snapshot().n_clusters is None
+    assert work.snapshot().progress.n_clusters is None
     work.tell(bool(y[2] == y[3]), (2, 3))
     assert [one.n_clusters for one in work.snapshot().cluster_counts] == [2, None]
     (answer,) = work.undo()
     assert answer.question == (2, 3)
-    assert work.n_clusters is None  # somebody else's word
+    assert work.snapshot().n_clusters is None  # somebody else's word
     (count,) = work.undo()
     assert isinstance(count, ClusterCountAnswer)
     assert (str(count), count.after) == ("2 clusters", 1)
-    assert work.n_clusters is None
+    assert work.snapshot().n_clusters is None
     assert [one.who for one in work.undo(2, who="bo")] == ["bo", "bo"]
-    assert work.n_clusters == 3
+    assert work.snapshot().n_clusters == 3
     assert work.undo() == work.undo(who="bo") == []
 
 
@@ -49,15 +49,16 @@ def test_answers_go_with_the_number_or_not_at_all():
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             work.set_n_clusters(k, answers)
-    assert (work.answers, work.snapshot().cluster_counts, work.n_clusters) == ([], (), 3)
+    now = work.snapshot()
+    assert (now.answers, now.cluster_counts, now.n_clusters) == ((), (), 3)
     (clash,) = work.set_n_clusters(2, [("same", (0, 1)), ("different", (1, 0)), ("same", (1, 2))])
     assert clash.answer.said == "different"
-    work.retract(work.answers[0])  # one of them alone; the number stays
-    assert work.n_clusters == 2
-    work.retract(work.snapshot().cluster_counts[0])  # all of it
-    assert not any(answer.is_active for answer in work.answers)
+    work.undo(entry=work.snapshot().answers[0])  # one of them alone; the number stays
+    assert work.snapshot().n_clusters == 2
+    work.undo(entry=work.snapshot().cluster_counts[0])  # all of it
+    assert not any(answer.is_active for answer in work.snapshot().answers)
     with pytest.raises(ValueError, match="no answer 1 that stands"):
-        work.retract(work.snapshot().cluster_counts[0])
+        work.undo(entry=work.snapshot().cluster_counts[0])
 
 
 def test_questions_and_fits_follow_the_number(tmp_path):
@@ -79,12 +80,12 @@ def test_questions_and_fits_follow_the_number(tmp_path):
         assert rounds[0].changed is None
         assert rounds[3].changed == pytest.approx(float(np.mean(after.labels != before.labels)))
         assert rounds[-1].n_violated == sum(
-            not answer.is_kept(work.fit_.labels) for answer in work.answers[:10]
+            not answer.is_kept(work.fit_.labels) for answer in work.snapshot().answers[:10]
         )
         asked, labels = work.ask(), work.fit_.labels.tolist()
     with Session.open(path, X, who="ana") as again:
-        assert again.n_clusters == 3
-        assert again.settings["n_clusters"] == 2
+        assert again.snapshot().n_clusters == 3
+        assert again.snapshot().settings["n_clusters"] == 2
         assert again.ask() == asked
         assert again.fit_.labels.tolist() == labels
         assert [one.n_answers for one in again.snapshot().rounds] == [0, 3, 6, 7, 10]
@@ -95,9 +96,9 @@ def test_two_processes_agree_on_the_number(tmp_path):
     path = tmp_path / "work.db"
     with session(X, n_clusters=3, path=path) as one, session(X, n_clusters=3, path=path) as two:
         one.set_n_clusters(4)
-        assert two.progress.n_clusters == 4
+        assert two.snapshot().progress.n_clusters == 4
         two.undo()
-        assert one.progress.n_clusters == 3
+        assert one.snapshot().progress.n_clusters == 3
 
 
 def test_what_is_shown_follows_undo():
@@ -106,9 +107,9 @@ def test_what_is_shown_follows_undo():
         first = work.fit_
         for row in (1, 2):
             work.tell(bool(y[row] == y[0]), (row, 0))
-        assert work.fit_ is work.latest is not first
+        assert work.fit_ is work.snapshot().fit is not first
         work.undo()
-        assert work.latest is first
+        assert work.snapshot().fit is first
 
 
 def test_clusters_joined_and_parted_keep_the_others_where_they_are():
@@ -117,13 +118,13 @@ def test_clusters_joined_and_parted_keep_the_others_where_they_are():
         one, two = np.flatnonzero(y == 0)[:2].tolist()
         labels = np.where(y == 0, 4, y).astype(np.int32)  # with a number that is missing
         work.tell("same", (one, int(np.flatnonzero(y == 1)[0])))
-        joined = carry_over(X, labels, work.answers, 2)
+        joined = carry_over(X, labels, work.snapshot().answers, 2)
         np.testing.assert_allclose(joined, [X[y != 2].mean(axis=0), X[y == 2].mean(axis=0)])
         assert carry_over(X, labels, [], 2) is None
         work.tell("different", (one, two))
-        parted = carry_over(X, labels, work.answers, 4)
+        parted = carry_over(X, labels, work.snapshot().answers, 4)
         np.testing.assert_allclose(parted[:2], [X[y == 1].mean(axis=0), X[y == 2].mean(axis=0)])
-        assert carry_over(X, labels, work.answers[:1], 4) is None
+        assert carry_over(X, labels, work.snapshot().answers[:1], 4) is None
         np.testing.assert_allclose(
             carry_over(X, labels, [], 3), [X[y == c].mean(axis=0) for c in (1, 2, 0)]
         )
@@ -166,5 +167,5 @@ def test_questions_are_put_back():
         mine = work.ask()
         assert work.ask(who="bo") != mine
         assert work.snapshot().pending.keys() == {"ana", "bo"}
-        work.release()
+        work.ask(0)
         assert work.snapshot().pending.keys() == {"bo"}

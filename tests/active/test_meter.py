@@ -61,10 +61,10 @@ def test_a_session_measures_guesses_with_labels_of_the_refit_before(tmp_path):
         work.run(LabelOracle(y), 10)
         before = work.fit_.labels.copy()
         work.run(LabelOracle(y), 10)
-        new = work.answers[10:20]
-        meter = work.progress.meter
+        new = work.snapshot().answers[10:20]
+        meter = work.snapshot().progress.meter
         last = work.snapshot().rounds[-1]
         assert last.n_asked == 10
         assert last.n_guessed == sum(answer.is_kept(before) for answer in new)
     with Session.open(path, X, background=False) as again:
-        assert again.progress.meter == meter
+        assert again.snapshot().progress.meter == meter

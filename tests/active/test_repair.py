@@ -138,7 +138,7 @@ def test_wrong_answers_are_outweighed(noise):
     X, y = blobs(120, k=3, spread=0.5, seed=1)
     with Session(X, Repair(noise=noise), background=False) as work:
         work.run(LabelOracle(y, noise=0.1), 80)
-        assert work.progress.n_disputed  # the model is told these too
+        assert work.snapshot().progress.n_disputed  # the model is told these too
         assert adjusted_rand_score(y, work.labels_) > 0.9
         assert np.array_equal(work.refit().labels, work.labels_)
 
@@ -149,7 +149,7 @@ def test_the_share_of_wrong_answers_is_learnt():
     for noise in (0.0, 0.1):
         with Session(X, background=False, refit_every=None) as work:
             work.run(LabelOracle(y, noise=noise), 60)
-            shares.append(work.strategy.state(work._context).stage.noise)
+            shares.append(work._strategy.state(work._context).stage.noise)
     assert shares[0] < 0.02 < 0.05 < shares[1] < 0.2
 
 
@@ -167,9 +167,9 @@ def test_checks_end_and_no_pair_is_asked_twice():
     X, y = blobs(40, k=3)
     with Session(X, background=False) as work:
         n = work.run(LabelOracle(y, noise=0.2, random_state=1))
-        pairs = [answer.question.pair for answer in work.answers]
+        pairs = [answer.question.pair for answer in work.snapshot().answers]
         assert n == len(pairs) == len(set(pairs)) < 40 * 39 // 2
-        assert work.progress.n_covered == 40
+        assert work.snapshot().progress.n_covered == 40
 
 
 def test_a_check_says_that_it_is_one():

@@ -34,7 +34,7 @@ def test_spellings_of_answers(answer):
     work = session(X)
     work.ask()
     work.tell(answer)
-    assert work.progress.n_answers == 1
+    assert work.snapshot().progress.n_answers == 1
 
 
 def test_wrong_answers_are_refused_and_nothing_is_kept():
@@ -60,7 +60,7 @@ def test_wrong_answers_are_refused_and_nothing_is_kept():
     work.ask(3)
     with pytest.raises(ValueError, match="has 3 pending questions; say which one"):
         work.tell("same")
-    assert work.answers == []
+    assert not work.snapshot().answers
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,9 +74,9 @@ def test_undo_to_the_start(name):
     assert work.undo() == []
     assert work.ask() == first
     assert not work.constraints
-    assert work.progress.n_undone == 25
-    assert len(work.answers) == 25  # kept, and marked
-    assert all(a.undone_by == "ana" and a.undone_at >= a.at for a in work.answers)
+    assert work.snapshot().progress.n_undone == 25
+    assert len(work.snapshot().answers) == 25  # kept, and marked
+    assert all(a.undone_by == "ana" and a.undone_at >= a.at for a in work.snapshot().answers)
 
 
 def test_undo_is_one_s_own():
@@ -86,7 +86,7 @@ def test_undo_is_one_s_own():
     for who in ("ana", "bo", "ana", "bo"):
         work.tell(oracle(*work.ask(who=who)), who=who)
     assert [answer.who for answer in work.undo(5, who="bo")] == ["bo", "bo"]
-    assert [answer.who for answer in work.answers if answer.is_active] == ["ana", "ana"]
+    assert [answer.who for answer in work.snapshot().answers if answer.is_active] == ["ana", "ana"]
 
 
 def test_a_question_of_one_s_own_and_one_decided_already():
@@ -94,7 +94,7 @@ def test_a_question_of_one_s_own_and_one_decided_already():
     work = session(X)
     work.tell("same", (3, 4))
     work.tell("different", (4, 5))
-    assert work.tell("different", (3, 5)) is None  # follows already; kept all the same
+    assert not work.tell("different", (3, 5))  # follows already; kept all the same
     assert work.constraints == Constraints([(3, 4)], [(4, 5), (3, 5)])
 
 
@@ -109,8 +109,8 @@ def test_several_people_get_different_questions():
             break
         assert len({question.pair for question in open_.values()}) == len(open_)
         for who in open_:
-            assert work.tell(oracle(*asked[who]), who=who) is None
-    assert sorted(map(len, work.neighborhoods)) == [10, 10, 10]
+            assert not work.tell(oracle(*asked[who]), who=who)
+    assert sorted(map(len, work.snapshot().neighborhoods)) == [10, 10, 10]
 
 
 def test_what_nobody_answers_is_asked_of_others_later(monkeypatch):
@@ -130,8 +130,8 @@ def test_a_contradiction_is_shown_with_its_chain_and_does_not_count():
     X, _ = blobs()
     work = session(X, sample_ids=[f"r{i}" for i in range(40)])
     for pair, said in (((0, 1), "same"), ((1, 2), "same"), ((2, 3), "different")):
-        assert work.tell(said, pair) is None
-    clash = work.tell("same", (3, 0), who="bo")
+        assert not work.tell(said, pair)
+    [clash] = work.tell("same", (3, 0), who="bo")
     assert clash.rows == ("r3", "r2", "r1", "r0")
     assert [answer.said for answer in clash.against] == ["different", "same", "same"]
     assert str(clash) == (
@@ -139,8 +139,8 @@ def test_a_contradiction_is_shown_with_its_chain_and_does_not_count():
         "r3 ≠ r2, r2 = r1, r1 = r0"
     )
     assert work.constraints.closure().consistent
-    assert work.progress.n_disputed == 1
-    assert "contradict" in work.progress.hint
+    assert work.snapshot().progress.n_disputed == 1
+    assert "contradict" in work.snapshot().progress.hint
     assert work.ask() is not None  # the interview goes on
     assert [dispute.answer for dispute in work.snapshot().disputes] == [clash.answer]
 
@@ -151,12 +151,12 @@ def test_taking_back_any_answer_of_the_chain_resolves_it(wrong):
     work = session(X)
     for pair, said in (((0, 1), "same"), ((1, 2), "same"), ((2, 3), "different")):
         work.tell(said, pair)
-    clash = work.tell("same", (3, 0))
-    work.retract(clash.choices[wrong])
+    [clash] = work.tell("same", (3, 0))
+    work.undo(entry=clash.choices[wrong])
     assert work.snapshot().disputes == ()
     assert work.constraints.n_constraints == 3
     with pytest.raises(ValueError, match="no answer .* that stands"):
-        work.retract(clash.choices[wrong])
+        work.undo(entry=clash.choices[wrong])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -218,7 +218,7 @@ def test_background_and_foreground_give_the_same_fits():
         with session(X, refit_every=4, background=background, model=MPCKMeans()) as work:
             work.run(LabelOracle(y), 30)
             labels.append(work.labels_)
-            changed = work.progress.changed
+            changed = work.snapshot().progress.changed
         labels.append(changed)
     np.testing.assert_array_equal(labels[0], labels[2])
     assert labels[1] == labels[3]
@@ -246,16 +246,16 @@ def test_clusters_keep_their_numbers():
 def test_the_hint_to_stop():
     X, y = blobs(60, spread=0.3)
     work = session(X, refit_every=5)
-    assert work.progress.hint == "0 of 3 groups found so far: continue"
+    assert work.snapshot().progress.hint == "0 of 3 groups found so far: continue"
     work.run(LabelOracle(y), 12)
-    assert not work.progress.stop
+    assert not work.snapshot().progress.stop
     work.run(LabelOracle(y), 28)
-    now = work.progress
+    now = work.snapshot().progress
     assert now.stop
     assert "you may stop" in now.hint
     assert now.changed == (0.0, 0.0, 0.0)
     work.run(LabelOracle(y))
-    assert work.progress.n_covered == 60
+    assert work.snapshot().progress.n_covered == 60
 
 
 class Slow(ClusterMixin, BaseEstimator):
@@ -278,8 +278,8 @@ def test_answering_never_waits_for_a_refit():
     with session(X, model=Slow(), refit_every=1, background=True) as work:
         assert work.run(LabelOracle(y), 15) == 15
         assert work.undo(2)
-        assert work.latest is None
-        assert work.progress.n_answers == 13
+        assert work.snapshot().fit is None
+        assert work.snapshot().progress.n_answers == 13
         heard = threading.Event()
         work.listen(heard.set)
         Slow.go.set()
@@ -295,7 +295,7 @@ def test_many_threads_at_once():
         def answer(who):
             try:
                 while (question := work.ask(who=who)) is not None:
-                    assert work.tell(oracle(*question), question, who=who) is None
+                    assert not work.tell(oracle(*question), question, who=who)
             except BaseException as error:
                 errors.append(error)
 
@@ -307,7 +307,7 @@ def test_many_threads_at_once():
         assert errors == []
         asked = pairs_asked(work)
         assert len(asked) == len(set(asked))
-        assert sorted(map(len, work.neighborhoods)) == [20, 20, 20]
+        assert sorted(map(len, work.snapshot().neighborhoods)) == [20, 20, 20]
 
 
 def test_a_model_that_fails_does_not_stop_the_interview():
@@ -320,7 +320,7 @@ def test_a_model_that_fails_does_not_stop_the_interview():
         assert work.run(LabelOracle(y)) > 5
         with pytest.raises(ValueError, match="no"):
             _ = work.fit_.model
-        assert work.latest is None
+        assert work.snapshot().fit is None
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_what_is_known_beforehand_is_not_asked():
     known = Constraints.from_labels(y, 40, random_state=0)
     work = session(X, constraints=known)
     assert work.constraints == known
-    assert {answer.who for answer in work.answers} == {GIVEN_CONSTRAINTS}
+    assert {answer.who for answer in work.snapshot().answers} == {GIVEN_CONSTRAINTS}
     relation = known.closure().relation
     while (question := work.ask()) is not None:
         assert relation(*question) is None
@@ -406,8 +406,8 @@ def test_wrong_data_and_strategies_are_refused():
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         Session(X)
-    with pytest.raises(ValueError, match="n=0 must be at least 1"):
-        session(np.zeros((3, 1))).ask(0)
+    with pytest.raises(ValueError, match="n=-1 must be at least 0"):
+        session(np.zeros((3, 1))).ask(-1)
 
 
 def test_an_unlucky_model_without_centers():
@@ -425,7 +425,7 @@ def test_an_unlucky_model_without_centers():
     X, y = blobs(30)
     work = session(X, model=Plain(), refit_every=4)
     work.run(LabelOracle(y), 20)
-    assert work.progress.changed == (0.0, 0.0, 0.0)
+    assert work.snapshot().progress.changed == (0.0, 0.0, 0.0)
     uncertain = session(X, NormalizedPointUncertainty(n_trees=3), model=Plain())
     assert uncertain.run(LabelOracle(y)) > 10
     assert RandomPairs().uses_model is False
@@ -436,4 +436,10 @@ def test_run_refuses_numbers_of_answers_that_cannot_be(wrong):
     with Session([[0.0], [1.0], [5.0]], n_clusters=2) as session:
         with pytest.raises((TypeError, ValueError), match="n=|batch="):
             session.run(LabelOracle([0, 0, 1]), **wrong)
-        assert not session.answers
+        assert not session.snapshot().answers
+
+
+def test_the_interface_of_a_session_is_small():
+    with Session([[0.0], [1.0], [2.0]]) as work:
+        public = {name for name in dir(work) if not name.startswith("_")}
+    assert len(public) <= 24, sorted(public)

@@ -34,19 +34,19 @@ def test_every_strategy_makes_cards_and_ends(name):
     X, y = blobs(30)
     with session(X, name, None) as work:
         n = work.run(LabelOracle(y), set_size=6)
-        assert work.ask_set() is None
+        assert work.ask(set_size=8) is None
         assert n < 30  # one row a question would take more
-        assert sorted(map(len, work.neighborhoods)) == sorted(np.bincount(y).tolist())
+        assert sorted(map(len, work.snapshot().neighborhoods)) == sorted(np.bincount(y).tolist())
 
 
 def test_a_card_is_replayable_and_is_not_shown_twice():
     X, _ = blobs(60)
     with session(X, "Repair") as work, session(X, "Repair") as other:
-        card = work.ask_set(7)
+        card = work.ask(set_size=7)
         assert len(set(card.rows)) == len(card.rows) <= 7
-        assert work.ask_set(7) == card == other.ask_set(7)
+        assert work.ask(set_size=7) == card == other.ask(set_size=7)
         assert list(work.snapshot().pending["ana"]) == card.pairs
-        beside = work.ask_set(7, who="bo")
+        beside = work.ask(set_size=7, who="bo")
         assert beside is not None
         assert beside.rows[:2] != card.rows[:2]
 
@@ -55,34 +55,34 @@ def test_a_card_is_one_step_and_survives(tmp_path):
     X, y = blobs(40)
     path = tmp_path / "work.db"
     with session(X, "Repair", path=path) as work:
-        card = work.ask_set(8)
+        card = work.ask(set_size=8)
         groups = LabelOracle(y).group(card.rows)
-        assert work.tell_set(groups, weight=0.5) == []
-        assert {answer.weight for answer in work.answers} == {0.5}
-        assert len({answer.card for answer in work.answers}) == 1
-        n_links = len(work.answers)
-        after = work.ask_set(8)
+        assert work.tell(groups, weight=0.5) == []
+        assert {answer.weight for answer in work.snapshot().answers} == {0.5}
+        assert len({answer.card for answer in work.snapshot().answers}) == 1
+        n_links = len(work.snapshot().answers)
+        after = work.ask(set_size=8)
     with Session.open(path, X, background=False, who="ana") as work:
-        assert work.ask_set(8) == after
+        assert work.ask(set_size=8) == after
         assert len(work.undo()) == n_links
         assert work.constraints.n_constraints == 0
-        assert work.ask_set(8) == card
+        assert work.ask(set_size=8) == card
 
 
 def test_what_contradicts_is_a_dispute():
     X, _ = blobs(10)
     with session(X) as work:
         work.tell("same", (0, 1))
-        (dispute,) = work.tell_set([[0], [1, 2]])
+        (dispute,) = work.tell([[0], [1, 2]])
         assert dispute.answer.question.pair == (0, 1)
-        assert work.tell_set([[0, 1]]) == []  # known already: nothing is stored
-        assert len(work.answers) == 3
+        assert work.tell([[0, 1]]) == []  # known already: nothing is stored
+        assert len(work.snapshot().answers) == 3
 
 
 @pytest.mark.parametrize(
     ("groups", "told"),
     [
-        ("ab", "lists of row numbers"),
+        ({0: 1}, "lists of row numbers"),
         ([0, 1], "not a list"),
         ([[0, 1], [1]], "row 1 stands twice"),
         ([[0, 99]], "no row 99"),
@@ -92,17 +92,17 @@ def test_what_contradicts_is_a_dispute():
 )
 def test_wrong_groups_are_refused(groups, told):
     with session(blobs(20)[0]) as work, pytest.raises(ValueError, match=told):
-        work.tell_set(groups)
+        work.tell(groups)
 
 
 def test_wrong_sizes_and_weights_are_refused():
     with session(blobs(20)[0]) as work:
         with pytest.raises(ValueError, match="at most 12"):
-            work.ask_set(13)
+            work.ask(set_size=13)
         with pytest.raises(ValueError, match="at least 2"):
-            work.ask_set(1)
+            work.ask(set_size=1)
         with pytest.raises(ValueError, match="positive"):
-            work.tell_set([[0, 1]], weight=0.0)
+            work.tell([[0, 1]], weight=0.0)
 
 
 def test_a_card_without_an_answer_is_passed():
@@ -114,7 +114,7 @@ def test_a_card_without_an_answer_is_passed():
 
     with session(X, "Repair") as work:
         assert work.run(Silent(), 3, set_size=4) == 3
-        assert {answer.said for answer in work.answers} == {"unsure"}
+        assert {answer.said for answer in work.snapshot().answers} == {"unsure"}
 
 
 def test_oracles_group():

@@ -87,12 +87,12 @@ def test_nothing_decided_or_unsure_is_asked_and_the_end_is_clean(name, oracle):
         assert relation is None
         assert question.pair not in seen
         seen.add(question.pair)
-        assert work.tell(answers(*question)) is None
+        assert not work.tell(answers(*question))
     assert work.ask() is None
     assert work.ask(5) == []
     assert work.constraints.closure().consistent
     if not oracle:
-        assert sorted(map(len, work.neighborhoods)) == sorted(np.bincount(y).tolist())
+        assert sorted(map(len, work.snapshot().neighborhoods)) == sorted(np.bincount(y).tolist())
         assert all(len(classes) == 1 for classes in truth(work, y))
 
 
@@ -110,8 +110,8 @@ def test_more_clusters_than_classes(name):
     X, y = blobs(20, k=2)
     work = run(X, y, name, n_clusters=5)
     assert work.ask() is None
-    assert len(work.neighborhoods) == 2
-    assert sorted(map(len, work.neighborhoods)) == sorted(np.bincount(y).tolist())
+    assert len(work.snapshot().neighborhoods) == 2
+    assert sorted(map(len, work.snapshot().neighborhoods)) == sorted(np.bincount(y).tolist())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,8 +120,8 @@ def test_fewer_clusters_than_classes_is_noticed(name):
     work = run(X, y, name, n_clusters=2)
     assert work.ask() is None
     if name not in PLACING:  # those infer the last group, as K is known to them
-        assert work.progress.n_groups == 4
-        assert "4 groups that are all different, more than the 2" in work.progress.hint
+        assert work.snapshot().progress.n_groups == 4
+        assert "4 groups that are all different, more than the 2" in work.snapshot().progress.hint
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -133,7 +133,7 @@ def test_repeated_rows(name, n_clusters):
     work = run(X, y, name, n_clusters=n_clusters)
     assert work.ask() is None
     if n_clusters != 1 or name not in PLACING:
-        assert sorted(map(len, work.neighborhoods)) == [6, 6]
+        assert sorted(map(len, work.snapshot().neighborhoods)) == [6, 6]
     same = run(np.zeros((5, 2)), [0, 0, 0, 1, 1], name, n_clusters=n_clusters)
     assert same.ask() is None
 
@@ -215,7 +215,7 @@ def test_explore_finds_what_the_paper_s_algorithm_finds(seed):
     work = Session(X, ExploreConsolidate(), n_clusters=4, random_state=seed, refit_every=None)
     wanted, asked = explore_by_the_paper(X, y, QueryContext(X, 4, seed).order.tolist())
     work.run(LabelOracle(y), asked)
-    assert [sorted(group) for group in wanted] == work.neighborhoods
+    assert tuple(tuple(sorted(group)) for group in wanted) == work.snapshot().neighborhoods
 
 
 @pytest.mark.parametrize("name", PLACING)
@@ -224,34 +224,36 @@ def test_with_k_known_a_row_takes_at_most_k_minus_1_questions(name, k):
     """Claim H5, exactly: K - 1 suffice, since the last neighborhood is inferred."""
     X, y = blobs(50, k=k, spread=6.0)
     work = run(X, y, name, n_clusters=k)
-    about = np.bincount([answer.i for answer in work.answers], minlength=50)
+    about = np.bincount([answer.i for answer in work.snapshot().answers], minlength=50)
     assert about.max() <= k - 1
-    assert len(work.neighborhoods) == k
-    assert sum(map(len, work.neighborhoods)) == 50
+    assert len(work.snapshot().neighborhoods) == k
+    assert sum(map(len, work.snapshot().neighborhoods)) == 50
     assert all(len(classes) == 1 for classes in truth(work, y))
-    assert bool(work.inferred) == any(np.bincount([a.i for a in work.answers]) == k - 1)
-    assert (work.constraints + work.inferred).closure().consistent
+    assert bool(work.snapshot().inferred) == any(
+        np.bincount([a.i for a in work.snapshot().answers]) == k - 1
+    )
+    assert (work.constraints + work.snapshot().inferred).closure().consistent
 
 
 def test_consolidate_takes_rows_at_random_once_all_groups_are_found():
     X, y = blobs(60)
     work = session(X, refit_every=None)
-    while len(work.neighborhoods) < 3:
+    while len(work.snapshot().neighborhoods) < 3:
         work.run(LabelOracle(y), 1)
     context = QueryContext(X, 3, 0)
-    placed = {row for group in work.neighborhoods for row in group}
+    placed = {row for group in work.snapshot().neighborhoods for row in group}
     wanted = [row for row in context.order.tolist() if row not in placed]
     work.run(LabelOracle(y))
-    late = [answer.i for answer in work.answers]
+    late = [answer.i for answer in work.snapshot().answers]
     assert list(dict.fromkeys(row for row in late if row in wanted)) == wanted
 
 
 def test_unknown_number_of_clusters_is_explored_for_ever():
     X, y = blobs(40, k=5, spread=0.3)
     work = run(X, y, "ExploreConsolidate", n_clusters=None)
-    assert len(work.neighborhoods) == 5
-    assert sum(map(len, work.neighborhoods)) == 40
-    assert not work.inferred  # nothing can be inferred without K
+    assert len(work.snapshot().neighborhoods) == 5
+    assert sum(map(len, work.snapshot().neighborhoods)) == 40
+    assert not work.snapshot().inferred  # nothing can be inferred without K
     assert set(work.refit().labels.tolist()) == set(range(5))  # the model looks for as many
 
 
@@ -260,7 +262,7 @@ def test_min_max_chooses_the_row_of_least_largest_similarity(width):
     X, y = blobs(40)
     work = session(X, MinMax(), refit_every=None)
     work.run(LabelOracle(y), 12)
-    placed = [row for group in work.neighborhoods for row in group]
+    placed = [row for group in work.snapshot().neighborhoods for row in group]
     rest = np.setdiff1d(np.arange(40), placed)
     squared = ((X[rest][:, None] - X[placed][None]) ** 2).sum(axis=2)
     # Logarithms: the similarities themselves vanish for narrow Gaussians.
@@ -268,8 +270,8 @@ def test_min_max_chooses_the_row_of_least_largest_similarity(width):
     question = work.ask()
     assert question.i == rest[np.argmin(largest)]
     closest = placed[int(np.argmin(((X[question.i] - X[placed]) ** 2).sum(axis=1)))]
-    assert next(g for g in work.neighborhoods if closest in g) == next(
-        g for g in work.neighborhoods if question.j in g
+    assert next(g for g in work.snapshot().neighborhoods if closest in g) == next(
+        g for g in work.snapshot().neighborhoods if question.j in g
     )
 
 
@@ -295,9 +297,9 @@ def test_uncertainty_takes_similarity_from_the_forest():
     seen.run(LabelOracle(y), 10)
     forest = RandomForestClassifier(7, max_samples=40, random_state=0).fit(X, seen.fit_.labels)
     leaves = forest.apply(X)
-    groups = work.neighborhoods
+    groups = work.snapshot().neighborhoods
     similarity = np.array(
-        [[np.mean(leaves[row] == leaves[group]) for group in groups] for row in range(60)]
+        [[np.mean(leaves[row] == leaves[list(group)]) for group in groups] for row in range(60)]
     )
     chances = similarity / similarity.sum(axis=1, keepdims=True)
     placed = [row for group in groups for row in group]
@@ -389,7 +391,7 @@ def test_every_question_says_why(name):
             assert len(reason.split()) > 5
             assert not reason.endswith(".")
             work.tell(bool(y[asked.i] == y[asked.j]))
-        assert work.reason(work.ask_set(5))
+        assert work.reason(work.ask(set_size=5))
 
 
 # -------------------------------------------------------------------- the next merges
@@ -409,7 +411,7 @@ def test_next_merges_asks_about_typical_rows_of_the_next_two_groups():
 def test_next_merges_finds_clusters_with_fewer_answers_than_random_pairs():
     X, y = blobs(60)
     scores = [
-        sum(len(part) ** 2 for part in run(X, y, name, 20).neighborhoods)
+        sum(len(part) ** 2 for part in run(X, y, name, 20).snapshot().neighborhoods)
         for name in ("NextMerges", "RandomPairs")
     ]
     assert scores[0] > scores[1]

@@ -63,7 +63,7 @@ def _studio(
                 break
             same = "same" if truth[asked.i] == truth[asked.j] else "different"
             session.tell(same, (asked.i, asked.j), who="Ada" if turn % 3 else "Bo")
-        session.release(who="Ada")
+        session.ask(0, who="Ada")
         if n_answers:
             session.refit()
         yield studio

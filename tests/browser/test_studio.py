@@ -36,7 +36,7 @@ def test_ten_answers_by_keys_on_iris(visit, serve):
     me = visit(studio.url)
     me.page.locator(ASKED).wait_for()
     me.answer(y, 10)
-    assert session.progress.n_answers == 10
+    assert session.snapshot().progress.n_answers == 10
     after = adjusted_rand_score(y, labels_of(studio))
     assert after > before + 0.1
     me.page.get_by_text("10 answers").wait_for()
@@ -61,7 +61,7 @@ def test_undo_unsure_and_reload(visit, small):
     me.page.reload()
     me.page.locator(ASKED).wait_for()
     assert me.asked() == third
-    assert [a.said for a in small.controller.session.answers if a.is_active] == [
+    assert [a.said for a in small.controller.session.snapshot().answers if a.is_active] == [
         "different",
         "unsure",
     ]
@@ -73,7 +73,7 @@ def test_undo_with_nothing_to_undo_does_not_lock(visit, small):
     me.page.keyboard.press("z")
     me.page.locator(".lw-note").get_by_text("Nothing of yours to undo").wait_for()
     me.press("d")
-    assert len(small.controller.session.answers) == 1
+    assert len(small.controller.session.snapshot().answers) == 1
 
 
 def test_a_full_disk_does_not_lock(visit, small):
@@ -87,7 +87,7 @@ def test_a_full_disk_does_not_lock(visit, small):
     assert me.asked() == asked
     fill_disk(session, full=False)
     me.press("d")
-    assert [answer.said for answer in session.answers] == ["different"]
+    assert [answer.said for answer in session.snapshot().answers] == ["different"]
     me.complaints.clear()  # the browser notes the 507
 
 
@@ -101,7 +101,7 @@ def test_300_answers_at_15_per_second(visit, serve):
     me.page.locator(ASKED).wait_for()
     me.page.evaluate(PRESSES, y.tolist())
     pressed = me.page.evaluate("window.pressed")
-    stored = [[answer.i, answer.j, answer.said[0]] for answer in session.answers]
+    stored = [[answer.i, answer.j, answer.said[0]] for answer in session.snapshot().answers]
     assert len(pressed) == 300
     assert stored == pressed
 
@@ -136,7 +136,7 @@ def test_keys_of_other_layouts(visit, small):
         " { key: 'ы', code: 'KeyS', bubbles: true }))"
     )
     wait_for_other(me.page, i, j)
-    assert [answer.said for answer in small.controller.session.answers] == ["same"]
+    assert [answer.said for answer in small.controller.session.snapshot().answers] == ["same"]
     me.page.keyboard.press("?")
     me.page.locator(".lw-keys").get_by_text("undo your last step").wait_for()
 
@@ -156,7 +156,7 @@ def test_records_are_selected_and_moved(visit, small):
     me.page.get_by_label("move to").select_option(label=f"cluster {2 - number}")
     me.page.locator(".lw-records .lw-note").get_by_text("2 records moved to").wait_for()
     wait_until(lambda: rows.count() == 4)
-    assert session.answers == []
+    assert not session.snapshot().answers
     assert (session.fit_.labels[[0, 1]] == 1 - number).all()
     me.page.keyboard.press("z")
     wait_until(lambda: rows.count() == 6)
@@ -208,7 +208,7 @@ def test_second_look_from_the_history(visit, small):
     assert me.asked() == first
     me.press("s")
     session = small.controller.session
-    assert [a.said for a in session.answers if a.is_active] == ["same"]
+    assert [a.said for a in session.snapshot().answers if a.is_active] == ["same"]
 
 
 def test_from_an_empty_page_to_the_file_taken_home(visit, serve, tmp_path):
@@ -234,7 +234,7 @@ def test_from_an_empty_page_to_the_file_taken_home(visit, serve, tmp_path):
     me.page.get_by_text("2 answers").wait_for()
     me.page.get_by_role("button", name="iris").click()
     me.page.locator(ASKED).wait_for()
-    assert studio.controller.session.progress.n_answers == 2
+    assert studio.controller.session.snapshot().progress.n_answers == 2
     studio.go_to_start()
 
 
@@ -246,7 +246,7 @@ def test_keys_do_not_answer_while_writing(visit, small):
     box.type("sd us")
     me.page.keyboard.press("Enter")
     me.page.locator(".lw-legend").get_by_text("sd us").wait_for()
-    assert small.controller.session.answers == []
+    assert not small.controller.session.snapshot().answers
     assert small.controller.clusters.name(0) == "sd us"
 
 
@@ -285,7 +285,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").wait_for(state="hidden")
     assert session.snapshot().disputes == ()
-    assert [a.said for a in session.answers if a.is_active] == ["same", "different"]
+    assert [a.said for a in session.snapshot().answers if a.is_active] == ["same", "different"]
 
 
 def test_own_question_by_picking_two_points(visit, small):
@@ -317,7 +317,7 @@ def test_clusters_beside_a_question_can_be_hidden(visit, small):
     around.first.wait_for()
     shown = around.inner_text()
     i, j = me.asked()
-    labels = small.controller.session.latest.labels
+    labels = small.controller.session.snapshot().fit.labels
     for row in (i, j):
         assert f"cluster {labels[row] + 1}" in shown
     me.page.get_by_label("Hide clusters").check()
@@ -379,7 +379,7 @@ def test_merge_and_split(visit, serve):
     me.page.keyboard.press("z")
     me.page.locator(".lw-note").get_by_text("Undone").wait_for()
     me.page.locator(".lw-cluster").nth(2).wait_for(state="hidden")
-    assert (session.n_clusters, session.progress.n_answers) == (2, 0)
+    assert (session.snapshot().n_clusters, session.snapshot().progress.n_answers) == (2, 0)
     me.page.get_by_label("number of clusters").fill("4")
     me.page.keyboard.press("Enter")
     me.page.locator(".lw-cluster").nth(3).wait_for()
@@ -416,7 +416,7 @@ def test_choose_for_me(visit, serve):
     me.answer(y, 1)  # nobody has to wait
     me.page.get_by_text("Use 3 clusters").click()
     me.page.get_by_text("Use 3 clusters").wait_for(state="hidden")
-    assert session.n_clusters == 3
+    assert session.snapshot().n_clusters == 3
     me.page.wait_for_function("() => document.querySelector('.lw-count input').value === '3'")
 
 
@@ -437,9 +437,12 @@ def test_several_people(visit, serve):
     assert set(ana.asked()) != set(bo.asked())
     ana.answer(y, 2)
     bo.answer(y, 1)
-    assert sorted(answer.who for answer in session.answers) == ["Ana", "Ana", "Bo <b>"]
+    assert sorted(answer.who for answer in session.snapshot().answers) == ["Ana", "Ana", "Bo <b>"]
     bo.press("z")  # one's own last answer
-    assert [answer.who for answer in session.answers if answer.is_active] == ["Ana", "Ana"]
+    assert [answer.who for answer in session.snapshot().answers if answer.is_active] == [
+        "Ana",
+        "Ana",
+    ]
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
     wait_until(lambda: history.count() == 3)

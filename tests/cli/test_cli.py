@@ -136,13 +136,14 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
          "line 2 and line 4 have the same 'city', 'X'"),
         ("p,q,link\n0,1,must\n", [],
-         "unknown columns 'p', 'q'; expected i, j, link[, weight or confidence][, annotator]; "
-         "or a, b, c[, weight]; or group, row, kind, or name the columns to use with "
+         "the columns 'p', 'q', 'link' do not define links; expected i, j, link[, weight or "
+         "confidence][, annotator]; "
+         "or a, b, c[, weight]; or group, row, kind, or name them with "
          "--column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
         ("i,j,link\n0,1,must\nana,2,must\n", [], "read them with --data and --id-column"),
-        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 27 more"),
+        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 10 more"),
         ("i,j,link\n0,1,must\n", ["--data", "-k", "9"], "-k 9 is larger than"),
     ],
 )  # fmt: skip

@@ -215,7 +215,7 @@ def test_a_question_fits_the_screen(height, width):
     why = "these two represent two groups, of 20 and 20 records, that look alike and may be one"
     keys = Keys(io.StringIO("q"))
     with Session([[0.0], [0.1], [5.0]]) as work, TerminalOracle(
-        lambda row: {**record, "row": row}, progress=lambda: work.progress,
+        lambda row: {**record, "row": row}, progress=lambda: work.snapshot().progress,
         reason=lambda rows: why, console=shown, keys=keys,
     ) as oracle:  # fmt: skip
         oracle(0, 1)
@@ -305,8 +305,8 @@ def test_to_the_end_and_a_terminal_that_is_small(tmp_path, beans):
     y = [row % 3 for row in range(N_BEANS)]
     ids = read_table(beans).text("bean").tolist()
     with Session.open(tmp_path / "work.db", X, sample_ids=ids) as session:
-        assert sorted(map(len, session.neighborhoods)) == [6, 6, 6]
-        assert len({y[row] for row in session.neighborhoods[0]}) == 1
+        assert sorted(map(len, session.snapshot().neighborhoods)) == [6, 6, 6]
+        assert len({y[row] for row in session.snapshot().neighborhoods[0]}) == 1
 
 
 def test_a_contradiction_is_settled_at_the_terminal(tmp_path, beans):

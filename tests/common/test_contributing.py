@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from linkwise import Constraints, HMRFKMeans, PCKMeans, Session, open_blocks
 from linkwise.active import LabelOracle
+from linkwise.cli._options import as_command
 from linkwise.kmeans.estimators import _base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def built(title: str) -> dict:
     """What the code of a section defines."""
     names = {"np": np, "__name__": __name__}
     for code in re.findall(r"```python\n(.*?)```", SECTIONS[f"Adding {title}"], flags=re.S):
-        exec(code, names)
+        exec(compile(code, title, "exec", dont_inherit=True), names)
     return names
 
 
@@ -71,7 +72,7 @@ def test_a_query_strategy():
 def test_a_command(tmp_path):
     (tmp_path / "data.csv").write_text("a,b\n1,2\n3,4\n")
     app = typer.Typer()
-    app.command()(built("a command")["count"])
+    app.command()(as_command(built("a command")["count"]))
     assert CliRunner().invoke(app, [str(tmp_path / "data.csv")]).output == "2 rows\n"
     done = CliRunner().invoke(app, [str(tmp_path / "nothing.csv")])
     assert done.exit_code == 2

@@ -32,7 +32,7 @@ def test_all_ways_to_say_it():
 
 
 def test_groups_and_labels():
-    known = Constraints(groups=[{1, 2, 3}, [7, 8], [9]])
+    known = Constraints(together=[{1, 2, 3}, [7, 8], [9]])
     assert sorted(map(sorted, known.closure().components)) == [[1, 2, 3], [7, 8]]
     known = Constraints(labels=[0, -1, 0, 1, 1])
     assert known.closure().relation(2, 4) == "cannot"
@@ -236,8 +236,8 @@ def test_every_wrong_row_is_named():
         ({"must_link": [(0, 1, 2, 3)]}, r"expected \(i, j\) or \(i, j, weight\), found \(0, 1, 2"),
         ({"must_link": [5]}, r"expected \(i, j\) or \(i, j, weight\), found 5"),
         ({"relative": [(0, 1)]}, r"expected \(a, b, c\) or \(a, b, c, weight\)"),
-        ({"groups": [5]}, r"groups\[0\]: expected a group of row numbers or ids, found 5"),
-        ({"groups": ["ab"]}, "expected a group of row numbers or ids, found 'ab'"),
+        ({"together": [[0, 1], 5]}, r"together\[1\]: expected a group of row numbers or ids, f"),
+        ({"together": [[0, 1], "ab"]}, "expected a group of row numbers or ids, found 'ab'"),
     ],
 )  # fmt: skip
 def test_bad_input(given, message):
@@ -312,8 +312,6 @@ def test_every_odd_cell_of_a_mixture_is_named():
 def test_too_many_classes():
     with pytest.raises(ConstraintError, match="labels with 20,000 classes would need"):
         Constraints(labels=np.arange(20_000))
-    with pytest.raises(TypeError, match="groups must be sets of rows, not int"):
-        Constraints(groups=5)
 
 
 @pytest.mark.parametrize("labels", [["x", "", "y", ""], np.array(["x", "", "y", ""])])

@@ -61,14 +61,14 @@ def test_sums_differences_and_parts(first, second, rows):
 def test_columns_lists_and_mappings_say_the_same():
     column = ["x", "x", None, "y", "y", "z"]
     by_list = Constraints(apart=[(0, 1), (3, 4)])
-    frame = pd.DataFrame({"photo": column})
+    series = pd.Series(column)
     assert Constraints(apart=column) == by_list
     assert Constraints(apart=np.array([0, 0, -1, 1, 1, 2])) == by_list
-    assert Constraints.from_columns(frame, apart="photo") == by_list
+    assert Constraints(apart=series) == by_list
     assert Constraints(apart={"x": [0, 1], "y": [3, 4]}) == by_list
-    assert Constraints.from_columns(frame, apart="photo").apart == {"x": [0, 1], "y": [3, 4]}
+    assert Constraints(apart=series).apart == {"x": [0, 1], "y": [3, 4]}
     assert Constraints(together=column) == Constraints(must_link=[(0, 1), (3, 4)])
-    by_id = Constraints.from_columns(frame.set_index(pd.Index(list("abcdef"))), apart="photo")
+    by_id = Constraints(apart=series.set_axis(list("abcdef")))
     assert by_id.apart == {"x": ["a", "b"], "y": ["d", "e"]}
     assert by_id.to_rows(6, list("abcdef")) == by_list
     assert Constraints(apart={"a": 1, "b": 1, "c": 2}).apart == {1: ["a", "b"]}
@@ -136,22 +136,3 @@ def test_rows_out_of_range_and_unknown_ids():
         Constraints(apart=[("a", "q")]).to_rows(2, ["a", "b"])
     dropped = Constraints(apart=[("a", "b", "q")]).to_rows(2, ["a", "b"], missing="drop")
     assert dropped == Constraints(apart=[(0, 1)])
-
-
-@pytest.mark.parametrize(
-    ("wrong", "line"),
-    [
-        ([(0, 1)], "Constraints(must_link=[(0, 1)])"),
-        ((0, 1), "Constraints(must_link=[(0, 1)])"),
-        ({"must_link": [(0, 1)]}, "Constraints(must_link=[(0, 1)])"),
-        ({"a": 1}, "Constraints(labels={'a': 1})"),
-        (np.array([(0, 1, 2)]), "Constraints(relative=[[0, 1, 2]])"),
-        ([(0, 1)] * 50, "Constraints(must_link=...)"),  # too long to repeat
-    ],
-)
-def test_the_line_to_type_instead(wrong, line):
-    from linkwise.constraints import as_constraints
-
-    with pytest.raises(TypeError) as error:
-        as_constraints(wrong)
-    assert line in str(error.value)

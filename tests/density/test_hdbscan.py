@@ -231,7 +231,7 @@ def test_labels_are_links():
 
 def test_a_large_group_does_not_count_as_infinitely_dense():
     X = np.vstack([np.random.default_rng(0).normal(c, 1.0, (60, 2)) for c in (0.0, 8.0)])
-    known = Constraints(groups=[range(0, 60, 3)])
+    known = Constraints(together=[range(0, 60, 3)])
     labels = ConstrainedHDBSCAN(5).fit_predict(X, constraints=known)
     assert len(set(labels[:60]) - {-1}) == 1
     assert (labels[:60] == labels[0]).mean() > 0.9

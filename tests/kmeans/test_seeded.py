@@ -52,7 +52,7 @@ def test_clusters_without_seeds_start_far_away():
 def test_without_labels_groups_of_must_linked_rows_are_the_seeds(make):
     X, y = blobs()
     groups = [np.flatnonzero(y == c)[:4].tolist() for c in range(3)]
-    model = make(3, random_state=0, tol=0).fit(X, constraints=Constraints(groups=groups))
+    model = make(3, random_state=0, tol=0).fit(X, constraints=Constraints(together=groups))
     assert same_partition(model.labels_, y)
 
 
@@ -81,7 +81,7 @@ def test_groups_are_bound_to_clusters_of_their_own():
     X = np.random.default_rng(0).normal(size=(30, 2))
     groups = [[0, 1, 2], [3, 4], [5, 6, 7]]
     labels = ConstrainedKMeans(3, random_state=0).fit_predict(
-        X, constraints=Constraints(groups=groups)
+        X, constraints=Constraints(together=groups)
     )
     assert [len(set(labels[group].tolist())) for group in groups] == [1, 1, 1]
     assert len({labels[group[0]] for group in groups}) == 3
@@ -152,7 +152,7 @@ def test_several_labels_need_a_tag():
 
 
 def test_without_labels_the_largest_group_is_the_known_cluster():
-    known = Constraints(groups=[[0, 50, 100, 149], [1, 51]])
+    known = Constraints(together=[[0, 50, 100, 149], [1, 51]])
     labels = PreIdentifiedKMeans(4, random_state=0).fit_predict(IRIS, constraints=known)
     assert np.flatnonzero(labels == 0).tolist() == [0, 50, 100, 149]
 

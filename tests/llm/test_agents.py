@@ -21,13 +21,13 @@ def test_an_agent_counts_less_and_is_undone_at_once():
         session.tell("same", (0, 3))
         answer_as_agent(session, "different", (0, 1), "agent x")
         answer_as_agent(session, "same", (1, 4), "agent x")
-        assert all(0 < a.weight < 1 for a in session.answers if a.who == "agent x")
+        assert all(0 < a.weight < 1 for a in session.snapshot().answers if a.who == "agent x")
         first, second, third = np.unique(session.labels_).tolist()
         decide(session, propose_merge(session, (first, second), "agent x").id, True)
         assert len(np.unique(session.labels_)) == 2
         propose_merge(session, (first, third), "agent x")
         assert take_back(session, "agent x") == 2
-        assert [a.who for a in session.answers if a.is_active] == ["ana"]
+        assert [a.who for a in session.snapshot().answers if a.is_active] == ["ana"]
         assert len(np.unique(session.labels_)) == 3
         assert proposals(session) == []
 
@@ -37,14 +37,14 @@ def test_declined_proposals_do_not_return():
         first, second, _ = np.unique(session.labels_).tolist()
         merge = propose_merge(session, (first, second), "agent x")
         decide(session, merge.id, False)
-        assert session.answers[-1].said == "different"
-        assert session.answers[-1].who == "ana"
+        assert session.snapshot().answers[-1].said == "different"
+        assert session.snapshot().answers[-1].who == "ana"
         with pytest.raises(ValueError, match="was declined"):
             propose_merge(session, (second, first), "agent y")
         rows = np.flatnonzero(session.labels_ == first)[:4].tolist()
         split = propose_split(session, first, rows, "agent x")
         decide(session, split.id, False)
-        assert session.answers[-1].said == "same"
+        assert session.snapshot().answers[-1].said == "same"
         with pytest.raises(ValueError, match="was declined"):
             propose_split(session, first, rows, "agent x")
         with pytest.raises(ValueError, match="no open proposal"):

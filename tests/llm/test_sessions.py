@@ -32,7 +32,7 @@ Y = np.array([LABELS[text] for text in RECORDS])
 
 
 def said_in(session):
-    return [(a.i, a.j, a.said, a.who) for a in session.answers if a.is_active]
+    return [(a.i, a.j, a.said, a.who) for a in session.snapshot().answers if a.is_active]
 
 
 def test_a_second_run_sends_nothing(tmp_path):
@@ -77,10 +77,10 @@ def test_a_server_that_dies_loses_nothing(tmp_path):
                 answer_cards(session, oracle, 5)
         with pytest.raises(ChatError, match="All replies so far are stored"):
             answer_cards(session, oracle, 5)
-        n_answers = len(session.answers)
+        n_answers = len(session.snapshot().answers)
         with StandIn(LABELS) as server:
             answer_cards(session, oracle_of(server, RECORDS, replies=path))
-        assert len(session.answers) > n_answers > 0
+        assert len(session.snapshot().answers) > n_answers > 0
         assert score(Y, session.labels_).ari == 1
 
 
@@ -108,7 +108,7 @@ def test_only_whole_groups_that_are_unsure_are_left_open():
     replies = ['{"groups": []}', "what?"] * 50
     with StandIn(LABELS, faults=replies) as server, session_of(X) as session:
         assert answer_cards(session, oracle_of(server, RECORDS), 6, size=3) == 6
-        assert {a.said for a in session.answers} == {"unsure"}
+        assert {a.said for a in session.snapshot().answers} == {"unsure"}
         with pytest.raises(ValueError, match="n=-1"):
             answer_cards(session, oracle_of(server, RECORDS), -1)
 
@@ -136,7 +136,7 @@ def test_an_audit_measures_and_a_person_overrules(tmp_path):
         assert {a.id for a in wrong} <= {a.id for a in gone}
         assert overrule(session, "tiny") == []
         assert oracle.error_rates(session) == after  # taking back does not change a count
-        people = {a.question.pair for a in session.answers if a.who == "ana"}
+        people = {a.question.pair for a in session.snapshot().answers if a.who == "ana"}
         first = disagreements(session, "tiny")
         assert not people & {a.question.pair for a in first}
         links = weighted_links(session, {"tiny": after})

@@ -142,7 +142,7 @@ def test_both_samplings_weigh_chunklets_differently():
     """One chunklet holds half of the rows: as one draw, or as many."""
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(20, 1, (60, 2))])
-    known = Constraints(groups=[range(60)])
+    known = Constraints(together=[range(60)])
     once = ConstrainedMixture(2, random_state=0).fit(X, constraints=known)
     often = ConstrainedMixture(2, sampling="points", random_state=0).fit(X, constraints=known)
     label = once.labels_[0]

@@ -100,16 +100,6 @@ def test_sampled_triplets_are_induced(nested, seed):
     assert known.satisfied(hierarchy=tree).share == 1
 
 
-@given(nested_trees(), st.data())
-def test_restricted_tree(nested, data):
-    tree = Tree.from_nested(nested)
-    kept = data.draw(st.sets(st.sampled_from(tree.leaves), min_size=1))
-    small = tree.restrict(kept)
-    assert set(small.leaves) == kept
-    for t in permutations(kept, 3):
-        assert reference.displays(small.to_nested(), t) == reference.displays(nested, t)
-
-
 @given(nested_trees(7), st.data())
 def test_all_triplets_and_cuts(nested, data):
     tree = Tree.from_nested(nested)

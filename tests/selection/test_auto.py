@@ -135,7 +135,7 @@ def test_labels_and_groups(wine):
     model = AutoCluster(random_state=0).fit(X, known)
     assert model.expected_.is_known
     groups = [rows[y[rows] == label].tolist() for label in range(3)]
-    again = AutoCluster(random_state=0).fit(X, constraints=Constraints(groups=groups))
+    again = AutoCluster(random_state=0).fit(X, constraints=Constraints(together=groups))
     for own in (model, again):
         assert own.n_clusters_ == 3
         assert adjusted_rand_score(y, own.labels_) > 0.8

@@ -139,7 +139,7 @@ def test_a_new_group_is_looked_for_at_once():
         a, b, c = (int(np.flatnonzero(y == group)[0]) for group in range(3))
         for pair in ((a, b), (a, c), (b, c)):
             work.questions.answer("different", pair)
-        assert adjusted_rand_score(y, session.latest.labels) == 1
+        assert adjusted_rand_score(y, session.snapshot().fit.labels) == 1
         assert len(work.session.snapshot().violated) == 0
 
 
@@ -162,7 +162,7 @@ def test_a_split_raises_the_number_of_clusters(tmp_path):
         mixed = int(np.bincount(two).argmax())  # two of the three groups are one cluster
         work.session.rename(1 - mixed, "the good one")
         carry_out(work, mixed)
-        assert session.n_clusters == 3
+        assert session.snapshot().n_clusters == 3
         three = session.fit_.labels
         assert adjusted_rand_score(y, three) == 1
         assert (three == two)[two != mixed].all()  # the other keeps its number, name and color
@@ -176,7 +176,10 @@ def test_a_split_raises_the_number_of_clusters(tmp_path):
         exec(lines, names)
         assert names["labels"].tolist() == expected
         for k, labels in ((4, four), (3, three), (2, two)):
-            assert (session.n_clusters, session.fit_.labels.tolist()) == (k, labels.tolist())
+            assert (session.snapshot().n_clusters, session.fit_.labels.tolist()) == (
+                k,
+                labels.tolist(),
+            )
             assert bool(session.undo(who="ana")) == (k > 2)
         assert Controller(session, work.records).clusters.name(1 - mixed) == "the good one"
 
@@ -190,7 +193,7 @@ def test_a_merge_lowers_the_number_of_clusters():
             c for c in (set(four[y == group].tolist()) for group in range(3)) if len(c) == 2
         )
         carry_out(work, *halves)
-        assert session.n_clusters == 3
+        assert session.snapshot().n_clusters == 3
         three = session.fit_.labels
         assert adjusted_rand_score(y, three) == 1
         others = ~np.isin(four, list(halves))
@@ -201,7 +204,7 @@ def test_a_merge_lowers_the_number_of_clusters():
         assert [one["text"] for one in history if one["count"]] == [merged]
         assert {one["who"] for one in history} == {"ana"}
         work.questions.retract(history[0]["id"], True, "bo")
-        assert session.n_clusters == 4
+        assert session.snapshot().n_clusters == 4
         assert session.fit_.labels.tolist() == four.tolist()
         assert all(one["undone_by"] == "bo" for one in look(work, "ana", [])["history"])
 
@@ -234,7 +237,7 @@ def test_a_choice_that_fails_is_told(monkeypatch):
 
 
 def test_picture_calls_unused_answers_new(work):
-    labels = work.session.latest.labels
+    labels = work.session.snapshot().fit.labels
     one, two = (np.flatnonzero(labels == c).tolist() for c in (0, 1))
     work.session.tell("same", (one[0], one[1]))
     work.session.tell("different", (one[0], two[0]))
@@ -362,13 +365,13 @@ def test_a_refresh_reads_one_snapshot(tmp_path):
 
 def test_corrections_of_selected_records(work):
     session, X = work.session, work.session.X
-    labels = session.latest.labels.copy()
+    labels = session.snapshot().fit.labels.copy()
     rows = [int(np.flatnonzero(labels == c)[0]) for c in (0, 1)]
     work.corrections.correct("new", rows, None, "ana")
     new = session.fit_.labels
     assert len(set(new[rows].tolist())) == 1
     assert (new == new[rows[0]]).sum() >= 2
-    assert session.n_clusters == 4
+    assert session.snapshot().n_clusters == 4
     assert len(session.undo(who="ana")) == 1  # one step
     assert session.fit_.labels.tolist() == labels.tolist()
     most = np.flatnonzero(labels == 0)[1:].tolist()  # all but one row of a cluster
@@ -447,14 +450,14 @@ def test_second_look_people_and_review(work):
     work.questions.answer("same", (0, 1), "ana")
     work.questions.answer("unsure", (2, 3), "ana")
     work.questions.answer("same", (1, 0), "bo")
-    assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 1}
-    work.questions.answer_again("different", (0, 1), "bo")
-    assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 0}
+    assert agreement(session.snapshot().answers) == {"n_shared": 1, "n_agreed": 1}
+    work.questions.answer("different", (0, 1), "bo", replace=True)
+    assert agreement(session.snapshot().answers) == {"n_shared": 1, "n_agreed": 0}
     assert work.questions.pair(0, 1)["earlier"] == "ana: same, bo: different"
     review = {tuple(one["pair"]): one["why"] for one in look(work, "ana", [])["review"]}
     assert review[(0, 1)] == "contradicts other answers"
     assert review[(2, 3)] == "ana was unsure"
-    told = {one["name"]: one for one in people(session.answers, ["bo", "cy"])}
+    told = {one["name"]: one for one in people(session.snapshot().answers, ["bo", "cy"])}
     assert [told[name]["here"] for name in ("ana", "bo", "cy")] == [False, True, True]
     assert (told["ana"]["n_answers"], told["ana"]["n_unsure"]) == (2, 1)
 
@@ -471,7 +474,7 @@ def test_data_taken_home(work, tmp_path):
         path.write_bytes(_exports.EXPORTS[f"data.{kind}"].make(work))
         frame = read(path)
         assert list(frame.columns)[-2:] == ["cluster", "cluster_name"]
-        labels = work.session.latest.labels
+        labels = work.session.snapshot().fit.labels
         assert (frame["cluster"] - 1).tolist() == labels.tolist()
         assert set(frame["cluster_name"][labels == 0]) <= {"=first", "'=first"}
         np.testing.assert_allclose(frame["x0"].astype(float), work.session.X[:, 0], rtol=1e-5)
@@ -481,7 +484,9 @@ def test_data_taken_home(work, tmp_path):
     path = tmp_path / "model.linkwise"
     path.write_bytes(_exports.EXPORTS["model.linkwise"].make(work))
     model = load_model(path)
-    assert adjusted_rand_score(model.predict(work.session.X), work.session.latest.labels) == 1
+    assert (
+        adjusted_rand_score(model.predict(work.session.X), work.session.snapshot().fit.labels) == 1
+    )
     assert "=first" in model.names.values()
 
 

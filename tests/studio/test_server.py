@@ -43,13 +43,13 @@ def test_interview_in_json(studio, session):
     assert asked["records"][0]["x0"] == f"{session.X[asked['i'], 0]:.6g}"
     given = {"i": asked["i"], "j": asked["j"], "said": "different", "who": "llm", "weight": 0.5}
     reply = json.loads(post(url(studio, "/api/answer"), given)[1])
-    assert reply["dispute"] is None
+    assert reply["disputes"] == []
     following = json.loads(post(url(studio, "/api/question"), {"who": "llm"})[1])["question"]
     assert reply["question"] == following
     assert reply["version"] == session.snapshot().version
-    kept = session.answers[-1]
+    kept = session.snapshot().answers[-1]
     assert (kept.who, kept.weight, kept.said) == ("llm", 0.5, "different")
-    clash = json.loads(post(url(studio, "/api/answer"), {**given, "said": "same"})[1])["dispute"]
+    [clash] = json.loads(post(url(studio, "/api/answer"), {**given, "said": "same"})[1])["disputes"]
     assert [answer["said"] for answer in clash["answers"]] == ["different", "same"]
     status, text = post(url(studio, "/api/take-back"), {"id": clash["answers"][1]["id"]})
     assert status == 200, text
@@ -90,10 +90,10 @@ def test_set_questions_through_the_interface(studio, session):
     first, *rest = asked["rows"]
     given = {"groups": [[first, rest[0]], rest[1:]], "who": "llm", "weight": 0.5}
     assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
-    n_links = len(session.answers)
+    n_links = len(session.snapshot().answers)
     assert n_links == len(asked["rows"]) - 1
     assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
-    assert len(session.answers) == n_links  # sent again: counts once
+    assert len(session.snapshot().answers) == n_links  # sent again: counts once
     undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
     assert len(undone) == n_links
     assert post(url(studio, "/api/set-answer"), {"groups": [[0, 0]]})[0] == 422
@@ -129,7 +129,7 @@ def test_wrong_input_is_told(studio, session, path, value):
     status, text = post(url(studio, path), value)
     assert status == 422
     assert "detail" in json.loads(text)
-    assert session.answers == []
+    assert not session.snapshot().answers
 
 
 def test_large_requests_are_refused(studio):
@@ -151,7 +151,7 @@ def test_other_sites_are_refused(studio, session):
         assert get(url(studio, "/api/progress"), Host=host)[0] in (400, 403)
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
         assert post(url(studio, "/api/answer"), given, Origin=origin)[0] == 403
-    assert session.answers == []
+    assert not session.snapshot().answers
     status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, "", token=False))
     assert status == 200
 
@@ -182,22 +182,22 @@ def test_no_get_asks_or_writes(studio, session):
     for path in ("/", *described):
         get(url(studio, path))
     assert session.snapshot().pending == {}
-    assert session.answers == []
+    assert not session.snapshot().answers
 
 
 def test_repeated_requests_count_once(studio, session):
     given = {"i": 0, "j": 1, "said": "same", "who": "llm"}
     for _ in range(3):
         assert post(url(studio, "/api/answer"), given)[0] == 200
-    assert len(session.answers) == 1
+    assert len(session.snapshot().answers) == 1
     post(url(studio, "/api/answer"), {**given, "j": 2})
     key = {"Idempotency-Key": "u1"}
     replies = [post(url(studio, "/api/undo"), {"who": "llm"}, **key) for _ in range(3)]
     assert len(set(replies)) == 1
-    assert [answer.is_active for answer in session.answers] == [True, False]
+    assert [answer.is_active for answer in session.snapshot().answers] == [True, False]
     assert post(url(studio, "/api/undo"), {"who": "bo"}, **key)[0] == 422
     assert post(url(studio, "/api/undo"), {"who": "llm"}, **{"Idempotency-Key": "u2"})[0] == 200
-    assert [answer.is_active for answer in session.answers] == [False, False]
+    assert [answer.is_active for answer in session.snapshot().answers] == [False, False]
 
 
 def test_a_replayed_request_counts_once_after_a_restart(tmp_path):
@@ -210,7 +210,7 @@ def test_a_replayed_request_counts_once_after_a_restart(tmp_path):
         for _ in range(2):
             with Studio(session, port=0) as studio:
                 replies += [post(url(studio, "/api/undo"), {"who": "ana"}, **key)]
-        assert [answer.is_active for answer in session.answers] == [True, True, False]
+        assert [answer.is_active for answer in session.snapshot().answers] == [True, True, False]
     assert replies[0] == replies[1]
 
 
@@ -227,7 +227,7 @@ def test_full_disk_is_told_and_can_be_tried_again(tmp_path):
                 assert "full" in json.loads(text)["detail"]
             fill_disk(session, full=False)
             assert post(url(studio, "/api/answer"), given, **key)[0] == 200
-            assert len(session.answers) == 1
+            assert len(session.snapshot().answers) == 1
 
 
 class FullDisk:
@@ -293,7 +293,7 @@ def test_token_is_needed_for_everything(guarded, session):
     )
     assert get(url(guarded, "/api/progress", token=False), token=guarded.token)[0] == 200
     assert get(url(guarded, "/api/progress"))[0] == 200
-    assert session.answers == []
+    assert not session.snapshot().answers
     assert len(guarded.token) >= 32
     assert guarded.token in guarded.url
 

@@ -51,7 +51,7 @@ def rows_of(work, cluster=None, order="file", search="", **more):
 
 
 def test_records_are_sorted_and_searched(work):
-    labels, X = work.session.latest.labels, work.session.X
+    labels, X = work.session.snapshot().fit.labels, work.session.X
     rows = rows_of(work, 1, "typical")
     assert sorted(rows) == np.flatnonzero(labels == 1).tolist()
     far = ((X[rows] - X[rows].mean(0)) ** 2).sum(1)
@@ -147,7 +147,7 @@ def test_the_map_of_odd_data():
 
 def test_typical_members_beside_a_question(work):
     pair = work.questions.pair(0, 1)
-    labels = work.session.latest.labels
+    labels = work.session.snapshot().fit.labels
     for row, cluster in zip((0, 1), pair["around"], strict=True):
         assert cluster["number"] == labels[row]
         members = [record["row"] for record in cluster["members"]]

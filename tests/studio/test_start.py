@@ -224,7 +224,7 @@ def test_changed_data_is_shown_before_going_on(tmp_path):
         assert first["changes"]["n_answers"] == 1
         assert len(first["changes"]["dropped"]) == 1
         assert reopen(carry=True)["open"]
-        assert len(studio.controller.session.answers) == 1
+        assert len(studio.controller.session.snapshot().answers) == 1
         assert studio.controller.session.X.shape[0] == 149
 
 

@@ -15,7 +15,7 @@ from ._questions import Answer, ClusterCountAnswer, Dispute, Question
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._session import Session
-from ._session_model import SessionSnapshot
+from ._session_state import SessionSnapshot
 from ._set_questions import SetQuestion
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle

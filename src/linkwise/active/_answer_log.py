@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from ._corrections import Correction, overruled_by
 from ._incremental_closure import IncrementalClosure, explain, fold
-from ._questions import Answer, ClusterCountAnswer, Dispute
+from ._questions import Answer, ClusterCountAnswer, Dispute, Question, Verdict
 from ._refit import Phase
 from ._store import Store
 
@@ -59,6 +59,36 @@ class AnswerLog:
         self.active = [answer for answer in self.answers if answer.is_active]
         self.known, self.accepted, self.disputed = fold_with(self.active, self.standing)
         self.phases = self._find_phases()
+        self._overruled = overruled_by(self.standing)
+        self._of_pair: dict[tuple[int, int], list[Answer]] = {}
+        for answer in self.active:
+            self._of_pair.setdefault(answer.question.pair, []).append(answer)
+
+    def repeated(self, question: Question, said: Verdict, who: str | None = None) -> Answer | None:
+        """The last active answer that says the same, of `who` or (None) of anybody.
+
+        An answer that a correction overrules may be given again.
+        """
+        return next(
+            (
+                answer
+                for answer in reversed(self._of_pair.get(question.pair, []))
+                if answer.said == said
+                and who in (None, answer.who)
+                and answer.id not in self._overruled
+            ),
+            None,
+        )
+
+    def retract_others(self, question: Question, said: Verdict, who: str) -> bool:
+        """Retract the other answers of a person to a pair; whether there were any."""
+        others = [
+            answer.id
+            for answer in self._of_pair.get(question.pair, [])
+            if answer.who == who and answer.said != said
+        ]
+        self._store.retract(others, who)
+        return bool(others)
 
     @property
     def told(self) -> list[Answer]:
@@ -73,8 +103,7 @@ class AnswerLog:
     @property
     def counted(self) -> list[Answer]:
         """Accepted answers that no correction overrules."""
-        overruled = overruled_by(self.standing)
-        return [answer for answer in self.accepted if answer.id not in overruled]
+        return [answer for answer in self.accepted if answer.id not in self._overruled]
 
     def sync(self, own: Answer | None = None) -> bool:
         """Add what others wrote, or `own`, a new answer; return whether all was read again."""
@@ -86,6 +115,7 @@ class AnswerLog:
         elif own is not None:
             self.answers.append(own)
             self.active.append(own)
+            self._of_pair.setdefault(own.question.pair, []).append(own)
             added = self.known.add(own.i, own.j, own.said)
             (self.accepted if added else self.disputed).append(own)
         return False

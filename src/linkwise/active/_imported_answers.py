@@ -5,7 +5,7 @@ A file may be that of a session (SQLite) or of constraints; rows are matched by 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from linkwise.constraints import Constraints, as_constraints
 
 from ._corrections import overruled_by
 from ._incremental_closure import links
-from ._questions import Answer, Verdict
+from ._questions import Question, Verdict
 from ._store import Store
 
 _SQLITE = b"SQLite format 3\x00"
@@ -92,7 +92,10 @@ def _answers_in(path: Path) -> Constraints:
 
 
 def sort_answers(
-    known: Constraints, n_rows: int, ids: Sequence[Hashable] | None, counted: Sequence[Answer] = ()
+    known: Constraints,
+    n_rows: int,
+    ids: Sequence[Hashable] | None,
+    repeated: Callable[[Question, Verdict], object] = lambda *_: None,
 ) -> tuple[list[tuple[int, int, Verdict, float]], ImportedAnswers]:
     """Answers that rows here can have: row, row, answer, weight; and the others."""
     if known.n_constraints and known.has_ids and ids is None:
@@ -103,7 +106,6 @@ def sort_answers(
     place: dict[Any, int] = dict(enumerate(range(n_rows)))
     if ids is not None:
         place = {str(name): row for row, name in enumerate(ids)}
-    there = {(answer.question.pair, answer.said) for answer in counted}
     given: list[tuple[int, int, Verdict, float]] = []
     dropped, n_repeated = list[str](), 0
     pairs = known.as_pairs()
@@ -117,7 +119,7 @@ def sort_answers(
         else:
             said: Verdict = "same" if one.kind == "must" else "different"
             i, j = (place[name] for name in names)
-            if ((min(i, j), max(i, j)), said) in there:
+            if repeated(Question(i, j), said) is not None:
                 n_repeated += 1
             else:
                 given.append((i, j, said, one.weight))

@@ -265,8 +265,8 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
     >>> X = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
     >>> with Session(X, NormalizedPointUncertainty(n_trees=10), n_clusters=3) as session:
     ...     n_questions = session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
-    ...     session.neighborhoods
-    [[4, 5], [0, 1], [2, 3]]
+    ...     session.snapshot().neighborhoods
+    ((4, 5), (0, 1), (2, 3))
     """
 
     _why: ClassVar[str] = "is the most uncertain one for the number of questions it takes"

@@ -150,7 +150,7 @@ class Progress:
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2) as session:
     ...     _ = session.tell("different", (0, 2))
-    ...     progress = session.progress
+    ...     progress = session.snapshot().progress
     >>> progress.n_answers, progress.n_groups, progress.n_covered
     (1, 2, 2)
     """

@@ -52,7 +52,7 @@ class Answer:
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
     ...     _ = session.tell("same", (0, 1), weight=0.8)
-    ...     answer = session.answers[0]
+    ...     answer = session.snapshot().answers[0]
     >>> answer.said, answer.weight, answer.who, answer.is_active
     ('same', 0.8, 'ana', True)
     """
@@ -129,7 +129,7 @@ class Dispute:
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
     ...     _ = session.tell("same", (0, 1)), session.tell("same", (1, 2))
-    ...     dispute = session.tell("different", (0, 2))
+    ...     [dispute] = session.tell("different", (0, 2))
     >>> print(dispute)
     0 and 2 are different, says ana; but earlier answers say the opposite: 0 = 1, 1 = 2
     """

@@ -85,8 +85,8 @@ class Repair(Strategy):
     >>> X = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
     >>> with Session(X, Repair()) as session:
     ...     n_questions = session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
-    ...     sorted(session.neighborhoods)
-    [[0, 1], [2, 3], [4, 5]]
+    ...     sorted(session.snapshot().neighborhoods)
+    [(0, 1), (2, 3), (4, 5)]
     """
 
     noise: float | str = "auto"

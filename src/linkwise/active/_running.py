@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._questions import Answer
 
@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._set_questions import SetQuestion
 
+# A function of two rows, or an object with `__call__` or `group`, and, if it likes, `resolve` and
+# `undone`: optional methods have no protocol.
+Oracle: TypeAlias = Any
 
-def run_pairs(session: Session, oracle: Any, n: int | None, batch: int, who: str | None) -> int:
+
+def run_pairs(session: Session, oracle: Oracle, n: int | None, batch: int, who: str | None) -> int:
     """Ask about pairs; see `Session.run`."""
     count, later = 0, set[int]()
     while n is None or count < n:
@@ -35,12 +39,12 @@ def run_pairs(session: Session, oracle: Any, n: int | None, batch: int, who: str
     return count
 
 
-def run_sets(session: Session, oracle: Any, n: int | None, size: int, who: str | None) -> int:
+def run_sets(session: Session, oracle: Oracle, n: int | None, size: int, who: str | None) -> int:
     """Ask about sets; see `Session.run`."""
     count, later = 0, set[int]()
     while n is None or count < n:
         _settle(session, oracle, later)
-        card = session.ask_set(size, who=who)
+        card = session.ask(set_size=size, who=who)
         if card is None:
             break
         reply = oracle.group(card.rows)
@@ -52,10 +56,10 @@ def run_sets(session: Session, oracle: Any, n: int | None, size: int, who: str |
             getattr(oracle, "undone", lambda _: None)(undone)
             continue
         groups, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
-        before = len(session.answers)
-        session.tell_set(groups, weight=weight, who=who)
+        before = len(session.snapshot().answers)
+        session.tell(groups, weight=weight, who=who)
         count += 1
-        if len(session.answers) == before:
+        if len(session.snapshot().answers) == before:
             _pass(session, card, who)
     _settle(session, oracle, later)
     return count
@@ -68,7 +72,7 @@ def _pass(session: Session, card: SetQuestion, who: str | None) -> None:
             session.tell("unsure", question, who=who)
 
 
-def _settle(session: Session, oracle: Any, later: set[int]) -> None:
+def _settle(session: Session, oracle: Oracle, later: set[int]) -> None:
     """Ask the oracle, if it has `resolve`, which contradicting answer to retract."""
     resolve = getattr(oracle, "resolve", None)
     while resolve is not None:
@@ -81,4 +85,4 @@ def _settle(session: Session, oracle: Any, later: set[int]) -> None:
         if wrong is None:
             later.add(open_[0].answer.id)
         else:
-            session.retract(wrong)
+            session.undo(entry=wrong)

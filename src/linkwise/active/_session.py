@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from math import isfinite
-from numbers import Integral, Real
-from typing import Any, overload
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import overload
 
 import numpy as np
 from scipy import sparse
 
+from linkwise._errors import InputError
 from linkwise._types import Estimator, Matrix, PathLike
-from linkwise._validation import check_number
+from linkwise._validation import Knowable, check_number
 
 from . import _settings
 from ._answer_log import LogEntry
 from ._carry import DataCarry, DataChanges
-from ._corrections import CorrectionsMixin
 from ._imported_answers import ImportedAnswers, read_source, sort_answers
-from ._questions import Answer, Dispute, Question, Verdict, as_question, parse_answer
+from ._questions import Dispute, Question, as_question, parse_answer
 from ._refit import model_key
-from ._running import run_pairs, run_sets
-from ._session_model import SessionModel
-from ._set_questions import PENDING_SECONDS, SetQuestionsMixin
+from ._running import Oracle, run_pairs, run_sets
+from ._session_corrections import SessionCorrections
+from ._set_questions import (
+    MOST_RECORDS,
+    PENDING_SECONDS,
+    SetQuestion,
+    Weights,
+    check_groups,
+    check_weights,
+    links_of_groups,
+)
 from ._settings import fingerprint
 from ._strategy import Strategy
 
 
-class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
+class Session(SessionCorrections):
     """Ask, answer and undo questions about pairs of rows; no answer is ever lost.
 
     Parameters
@@ -83,7 +90,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     >>> with Session(X, n_clusters=2) as session:
     ...     while (question := session.ask()) is not None:
     ...         i, j = question
-    ...         clash = session.tell("same" if abs(X[i][0] - X[j][0]) < 1 else "different")
+    ...         disputes = session.tell("same" if abs(X[i][0] - X[j][0]) < 1 else "different")
     ...     print(session.constraints)
     ...     print(session.refit().labels.tolist())
     Constraints(must_link=2, cannot_link=1)
@@ -138,15 +145,18 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     # ---------------------------------------------------------------- asking and telling
 
     @overload
-    def ask(self, n: None = None, *, who: str | None = None) -> Question | None: ...
+    def ask(self, *, who: str | None = None) -> Question | None: ...
 
     @overload
     def ask(self, n: int, *, who: str | None = None) -> list[Question]: ...
 
+    @overload
+    def ask(self, *, set_size: int, who: str | None = None) -> SetQuestion | None: ...
+
     def ask(
-        self, n: int | None = None, *, who: str | None = None
-    ) -> Question | list[Question] | None:
-        """Return the next question, or the next n.
+        self, n: int | None = None, *, set_size: int | None = None, who: str | None = None
+    ) -> Question | SetQuestion | list[Question] | None:
+        """Return the next question, the next n, or a set of rows to be grouped.
 
         Asking again without an answer gives the same question. Questions that others have before
         them are not asked a second time (for a quarter of an hour).
@@ -154,56 +164,98 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         Parameters
         ----------
         n : int, default=None
-            Number of questions; a list of at most n is returned.
+            Number of questions; a list of at most n is returned. 0 releases the pending questions
+            of `who` for others.
+        set_size : int, default=None
+            The most rows of a set question, 2 to 12. It begins with the next question of the
+            strategy; the other rows are those whose comparison with its rows has the largest value.
         who : str, default=None
             Name of the annotator; the session's `who` by default.
 
         Returns
         -------
-        question : Question, list of Question, or None
+        question : Question, SetQuestion, list of Question, or None
             None, or a shorter list, when nothing is left to ask.
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> X = [[0.0], [0.2], [5.0], [5.2], [9.0]]
+        >>> with Session(X) as session:
+        ...     card = session.ask(set_size=5)
+        ...     disputes = session.tell([[0, 1], [2, 3], [4]])
+        ...     print(sorted(card.rows), session.constraints, session.ask())
+        [0, 1, 2, 3, 4] Constraints(must_link=2, cannot_link=3) None
         """
-        if n is not None:
-            check_number("n", n, Integral, 1)
         who = self._person(who)
+        if set_size is not None:
+            if n is not None:
+                raise InputError(f"n={n} and set_size={set_size}: ask for one set question a time")
+            return self._ask_set(set_size, who)
+        if n is None:
+            chosen = self._reserve(who, lambda taken: self._choose(1, taken))
+            return chosen[0] if chosen else None
+        check_number("n", n, Integral, 0)
+        if n == 0:
+            with self._lock:
+                self._store.reserve(who, [], PENDING_SECONDS)
+            self._notify()
+            return []
+        return self._reserve(who, lambda taken: self._choose(n, taken))
+
+    def _ask_set(self, size: int, who: str) -> SetQuestion | None:
+        check_number("set_size", size, Integral, 2)
+        if size > MOST_RECORDS:
+            raise InputError(f"set_size={size}: a card has at most {MOST_RECORDS} records")
+
+        def choose(taken: list[Question]) -> list[Question]:
+            self._context.pending = taken
+            rows = self._strategy.question_set(self._context, size)
+            return SetQuestion(rows).pairs if len(rows) > 1 else []
+
+        pairs = self._reserve(who, choose)
+        return SetQuestion((pairs[0].i, *(j for _, j in pairs))) if pairs else None
+
+    def _reserve(
+        self, who: str, choose: Callable[[list[Question]], list[Question]]
+    ) -> list[Question]:
+        """Questions for a person, chosen with those that others have before them."""
         while True:
             seen, view = self._await_view()
             with self._lock, self._store.writing():
                 self._sync()
-                if self.strategy.uses_model and seen != self._prefix.seen:
+                if self._strategy.uses_model and seen != self._prefix.seen:
                     continue  # others answered meanwhile
                 self._view = view
                 pending = self._store.pending()
-                mine = pending.pop(who, [])
-                taken = [question for asked in pending.values() for question in asked]
-                found = self._choose(n or 1, taken)
-                if found != mine:
-                    self._store.reserve(who, found, PENDING_SECONDS)
-            if n is not None:
-                return found
-            return found[0] if found else None
+                earlier = pending.pop(who, [])
+                chosen = choose([question for asked in pending.values() for question in asked])
+                if chosen != earlier:
+                    self._store.reserve(who, chosen, PENDING_SECONDS)
+                return chosen
 
     def _choose(self, n: int, taken: list[Question]) -> list[Question]:
-        found: list[Question] = []
-        while len(found) < n:
-            self._context.pending = (*taken, *found)
+        chosen: list[Question] = []
+        while len(chosen) < n:
+            self._context.pending = (*taken, *chosen)
             if self._questions is None:
-                self._questions = self.strategy.questions(self._context)
+                self._questions = self._strategy.questions(self._context)
             question = next(self._questions, None)
             if question is None:
                 self._questions = None  # there may be more when answers are taken back
                 break
-            found.append(question)
-        return found
+            chosen.append(question)
+        return chosen
 
     def tell(
         self,
         answer: object,
         question: object = None,
         *,
-        weight: float = 1.0,
+        weight: Weights = 1.0,
+        replace: bool = False,
         who: str | None = None,
-    ) -> Dispute | None:
+    ) -> list[Dispute]:
         """Record an answer. It is on disk when this returns.
 
         An answer counts once: the same answer of the same person to the same pair, which may come
@@ -212,49 +264,57 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
 
         Parameters
         ----------
-        answer : {"same", "different", "unsure"}
-            Also ``"s"``, ``"d"``, ``"u"``, or True, False, None.
+        answer : {"same", "different", "unsure"} or sequence of sequences of int
+            Also ``"s"``, ``"d"``, ``"u"``, or True, False, None. To a set question: groups of
+            rows. Rows of one group belong together, rows of two groups do not; rows in no group
+            remain open. All links of a card are undone in one step.
         question : Question or pair of row numbers, default=None
             What is answered: one that was asked, or one of your own. The pending
             question of `who` by default.
-        weight : float, default=1.0
-            How much the answer counts, such as the confidence of who gives it.
+        weight : float or mapping from (i, j) to float, default=1.0
+            How much the answer counts, such as the confidence of who gives it. For groups also
+            for each pair with i < j.
+        replace : bool, default=False
+            Whether to take back other answers of the person to the pair.
         who : str, default=None
             Name of the annotator; the session's `who` by default.
 
         Returns
         -------
-        dispute : Dispute or None
-            What the answer contradicts, if anything.
+        disputes : list of Dispute
+            What the answer contradicts; empty if nothing.
         """
-        said = parse_answer(answer)
-        check_number("weight", weight, Real, 0.0)
-        if not weight > 0 or not isfinite(weight):
-            raise ValueError(f"weight={weight} must be a positive, finite number")
+        check_weights(weight)
         who = self._person(who)
+        if isinstance(answer, Iterable) and not isinstance(answer, str):
+            return self._tell_groups(check_groups(answer, self._n), weight, who)
+        verdict = parse_answer(answer)
+        if isinstance(weight, Mapping):
+            raise InputError("weight: expected a number; a mapping is for answers to set questions")
         with self._lock:
-            asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
+            asked = self._pending_of(who) if question is None else as_question(question, self._n)
             self._sync()
-            kept = self._said_already(asked, said, who)
-            if kept is None:
-                kept = self._store.add(asked, said, float(weight), who)
-                self._sync(kept)
-            clashes = self._log.disputes({kept.id})
+            if replace and self._log.retract_others(asked, verdict, who):
+                self._replay()
+            stored = self._log.repeated(asked, verdict, who)
+            if stored is None:
+                stored = self._store.add(asked, verdict, float(weight), who)
+                self._sync(stored)
+            disputes = self._log.disputes({stored.id})
         self._notify()
-        return clashes[0] if clashes else None
+        return disputes
 
-    def _said_already(self, asked: Question, said: Verdict, who: str) -> Answer | None:
-        """The answer of a person that stands and says the same, if there is one."""
-        if self._context.known.is_undecided(*asked) and not self._log.disputed:
-            return None
-        return next(
-            (
-                answer
-                for answer in reversed(self._log.active)
-                if answer.question.pair == asked.pair and (answer.said, answer.who) == (said, who)
-            ),
-            None,
-        )
+    def _tell_groups(self, groups: list[list[int]], weight: Weights, who: str) -> list[Dispute]:
+        with self._lock, self._store.writing():
+            self._sync()
+            answers = links_of_groups(groups, self._context.known, weight)
+            new = {answer.id for answer in self._store.add_all(answers, who, together=True)}
+            self._store.reserve(who, [], PENDING_SECONDS)
+            if new:
+                self._replay()
+            disputes = self._log.disputes(new)
+        self._notify()
+        return disputes
 
     def set_n_clusters(
         self,
@@ -287,13 +347,13 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         >>> from linkwise import Session
         >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
         ...     clash = session.set_n_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
-        ...     print(session.n_clusters, len(set(session.fit_.labels.tolist())))
+        ...     print(len(set(session.labels_.tolist())))
         ...     undone = session.undo()
-        ...     print(session.n_clusters, len(session.constraints.must_link))
-        2 2
+        ...     print(session.snapshot().n_clusters, len(session.constraints.must_link))
+        2
         3 0
         """
-        _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)
+        _settings.check_settings(self._n, n_clusters, self._refit_every, self._random_state)
         given = [(*as_question(pair, self._n), parse_answer(said), 1.0) for said, pair in answers]
         who = self._person(who)
         with self._lock, self._store.writing():
@@ -304,19 +364,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         self._notify()
         return clashes
 
-    def release(self, *, who: str | None = None) -> None:
-        """Release the pending questions of a person for others.
-
-        Parameters
-        ----------
-        who : str, default=None
-            Name of the annotator; the session's `who` by default.
-        """
-        with self._lock:
-            self._store.reserve(self._person(who), [], PENDING_SECONDS)
-        self._notify()
-
-    def _in_hand_of(self, who: str) -> Question:
+    def _pending_of(self, who: str) -> Question:
         asked = self._store.pending().get(who, [])
         if len(asked) != 1:
             raise ValueError(
@@ -325,14 +373,18 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
             )
         return asked[0]
 
-    def undo(self, n: int = 1, *, who: str | None = None) -> list[LogEntry]:
-        """Undo the last n answers of a person; the file keeps them, marked.
+    def undo(
+        self, n: int = 1, *, entry: LogEntry | int | None = None, who: str | None = None
+    ) -> list[LogEntry]:
+        """Undo the last n answers of a person, or one of anybody; the file keeps them, marked.
 
-        Answers given by one `set_n_clusters` are undone in one step.
+        Answers given together (a set question, `set_n_clusters`) are undone in one step.
 
         Parameters
         ----------
         n : int, default=1
+        entry : Answer, ClusterCountAnswer, Correction or int, default=None
+            What is undone instead: any entry of the snapshot, or the `id` of an answer.
         who : str, default=None
             Name of the annotator; the session's `who` by default.
 
@@ -345,34 +397,17 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         who = self._person(who)
         with self._lock, self._store.writing():
             self._sync()
-            undone: list[LogEntry] = []
-            for step in self._log.steps(who)[::-1][:n]:
-                for entry in step:  # a cluster count takes the answers given with it along
-                    self._log.retract(entry, who)
-                undone += step
+            steps = self._log.steps(who)[::-1][:n] if entry is None else [[self._log.find(entry)]]
+            undone = [one for step in steps for one in step]
+            for one in undone:  # a cluster count takes the answers given with it along
+                self._log.retract(one, who)
             self._replay()
         self._notify()
         return undone
 
-    def retract(self, answer: LogEntry | int, *, who: str | None = None) -> None:
-        """Retract one answer of any annotator.
-
-        Parameters
-        ----------
-        answer : Answer, int or ClusterCountAnswer
-            The answer or its `id`; or a number of clusters, with the answers given with it.
-        who : str, default=None
-            Name of the annotator; the session's `who` by default.
-        """
-        with self._lock, self._store.writing():
-            self._sync()
-            self._log.retract(self._log.find(answer), self._person(who))
-            self._replay()
-        self._notify()
-
     def run(
         self,
-        oracle: Any,
+        oracle: Oracle,
         n: int | None = None,
         *,
         batch: int = 1,
@@ -417,7 +452,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         X: Matrix,
         *,
         sample_ids: Sequence[Hashable] | None = None,
-        constraints: Any = None,
+        constraints: Knowable = None,
         who: str | None = None,
     ) -> DataChanges:
         """Add rows to the session. Clusters keep numbers and names; answers and corrections hold.
@@ -458,19 +493,19 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
             self._sync()
             kept = self._store.settings()
             changes = DataCarry(self._store, kept, both, ids).apply(
-                fingerprint(both, ids), self.refit_every, model_key(self.model), who
+                fingerprint(both, ids), self._refit_every, model_key(self._model), who
             )
             self._ids, self._store._ids = ids, ids
             self._store.add_all(given, who)
-            self.settings, self.data_changes = self._store.settings(), changes
-            self._store.generation = self.settings["generation"]
+            self._begun, self._data_changes = self._store.settings(), changes
+            self._store.generation = self._begun["generation"]
         self._refits.close()
         with self._lock:
             self._build(both)
         self._notify()
         return changes
 
-    def import_answers(self, source: Any, *, who: str | None = None) -> ImportedAnswers:
+    def import_answers(self, source: object, *, who: str | None = None) -> ImportedAnswers:
         """Take in answers of another session, or constraints: all that this session can.
 
         Parameters
@@ -487,7 +522,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
             constraints, or they were known already.
         """
         known = read_source(source)
-        given, found = sort_answers(known, self._n, self._ids, self._log.counted)
+        given, found = sort_answers(known, self._n, self._ids, self._log.repeated)
         with self._lock:
             self._store.add_all(given, self._person(who))
             self._replay()

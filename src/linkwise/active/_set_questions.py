@@ -6,24 +6,17 @@ groups; the closure says the rest. They are stored as one step, and undone as on
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from linkwise._errors import InputError
 from linkwise._validation import check_number
 
 from ._incremental_closure import IncrementalClosure
-from ._questions import Dispute, Question, Verdict
-
-if TYPE_CHECKING:
-    from ._answer_log import AnswerLog
-    from ._refit import AnswerPrefix
-    from ._store import Store
-    from ._strategy import QueryContext, Strategy
+from ._questions import Question, Verdict
 
 MOST_RECORDS = 12  # on one card: more are not seen at a glance
 PENDING_SECONDS = 15 * 60.0  # after which an unanswered question may go to another annotator
@@ -93,116 +86,8 @@ def _row(row: object, n_rows: int) -> int:
     return number
 
 
-def _check_weights(weights: Weights) -> None:
+def check_weights(weights: Weights) -> None:
     for weight in weights.values() if isinstance(weights, Mapping) else [weights]:
         check_number("weight", weight, Real, 0.0)
         if not weight > 0 or not isfinite(weight):
             raise InputError(f"weight={weight} must be a positive, finite number")
-
-
-class SetQuestionsMixin:
-    """The set questions of a `Session`."""
-
-    if TYPE_CHECKING:
-        who: str
-        strategy: Strategy
-        _lock: threading.RLock
-        _store: Store
-        _log: AnswerLog
-        _context: QueryContext
-        _view: object
-        _prefix: AnswerPrefix
-
-        @property
-        def _n(self) -> int: ...
-
-        def _person(self, who: str | None) -> str: ...
-
-        def _sync(self) -> None: ...
-
-        def _replay(self) -> None: ...
-
-        def _notify(self) -> None: ...
-
-        def _await_view(self) -> tuple[AnswerPrefix | None, object]: ...
-
-    def ask_set(self, size: int = 8, *, who: str | None = None) -> SetQuestion | None:
-        """Return rows to be grouped by an annotator; see `tell_set`.
-
-        The card begins with the next question of the strategy; the other rows are those whose
-        comparison with rows on the card has the largest value.
-
-        Parameters
-        ----------
-        size : int, default=8
-            The most rows, 2 to 12.
-        who : str, default=None
-            Name of the annotator; the session's `who` by default.
-
-        Returns
-        -------
-        question : SetQuestion or None
-            None when nothing is left to ask.
-
-        Examples
-        --------
-        >>> from linkwise import Session
-        >>> X = [[0.0], [0.2], [5.0], [5.2], [9.0]]
-        >>> with Session(X) as session:
-        ...     card = session.ask_set(5)
-        ...     clashes = session.tell_set([[0, 1], [2, 3], [4]])
-        ...     print(sorted(card.rows), session.constraints, session.ask())
-        [0, 1, 2, 3, 4] Constraints(must_link=2, cannot_link=3) None
-        """
-        check_number("size", size, Integral, 2)
-        if size > MOST_RECORDS:
-            raise InputError(f"size={size}: a card has at most {MOST_RECORDS} records")
-        who = self._person(who)
-        while True:
-            seen, view = self._await_view()
-            with self._lock, self._store.writing():
-                self._sync()
-                if self.strategy.uses_model and seen != self._prefix.seen:
-                    continue  # others answered meanwhile
-                self._view = view
-                pending = self._store.pending()
-                pending.pop(who, None)
-                self._context.pending = [q for asked in pending.values() for q in asked]
-                rows = self.strategy.question_set(self._context, size)
-                card = SetQuestion(rows) if len(rows) > 1 else None
-                self._store.reserve(who, [] if card is None else card.pairs, PENDING_SECONDS)
-                return card
-
-    def tell_set(
-        self, groups: Groups, *, weight: Weights = 1.0, who: str | None = None
-    ) -> list[Dispute]:
-        """Record which rows belong together. It is on disk when this returns.
-
-        Parameters
-        ----------
-        groups : sequence of sequences of int
-            Rows of one group belong together, rows of two groups do not. Rows of a card
-            in no group remain open.
-        weight : float or mapping from (i, j) to float, default=1.0
-            How much it counts, for all links or for each pair with i < j.
-        who : str, default=None
-            Name of the annotator; the session's `who` by default.
-
-        Returns
-        -------
-        disputes : list of Dispute
-            What it contradicts. `undo` takes the whole card back.
-        """
-        found = check_groups(groups, self._n)
-        _check_weights(weight)
-        who = self._person(who)
-        with self._lock, self._store.writing():
-            self._sync()
-            given = links_of_groups(found, self._context.known, weight)
-            new = {answer.id for answer in self._store.add_all(given, who, together=True)}
-            self._store.reserve(who, [], PENDING_SECONDS)
-            if new:
-                self._replay()
-            clashes = self._log.disputes(new)
-        self._notify()
-        return clashes

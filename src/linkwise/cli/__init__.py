@@ -41,7 +41,7 @@ def _root(
 def build() -> typer.Typer:
     """The command line, with the options of the methods that are in the registry now."""
     app = typer.Typer(
-        help="Constrained clustering that listens: bring data and what you know about it.",
+        help="Clustering that uses what you already know.",
         no_args_is_help=True,
         add_completion=True,  # --install-completion
         pretty_exceptions_enable=False,

@@ -100,7 +100,7 @@ def _interview(work: Session, task: SessionInput, request: Label, path: Path) ->
     oracle = TerminalOracle(
         task.record,
         name=work.name,
-        progress=lambda: work.progress,
+        progress=lambda: work.snapshot().progress,
         reason=lambda rows: work.reason(rows if len(rows) == 2 else SetQuestion(tuple(rows))),
         console=out.console,
     )
@@ -112,7 +112,7 @@ def _interview(work: Session, task: SessionInput, request: Label, path: Path) ->
 
 
 def _show_progress(work: Session, path: Path, written: Path | None) -> None:
-    now = work.progress
+    now = work.snapshot().progress
     lines = [
         f"answers in [bold]{escape(str(path))}[/bold]: {now.n_answers} in all, {now.n_same} same, "
         f"{now.n_different} different, {now.n_unsure} unsure."

@@ -158,7 +158,7 @@ def _answer(work: Session, oracle: ChatOracle, request: Any) -> None:
         task = bar.add_task("cards", total=n, now="")
 
         def show(n_cards: int) -> None:
-            meter = work.progress.meter
+            meter = work.snapshot().progress.meter
             guessed = f", {meter.n_guessed} of {meter.n_asked} guessed" if meter.n_asked else ""
             bar.update(task, completed=n_cards, now=f"cost {oracle.spent:.2f}{guessed}")
 

@@ -85,9 +85,6 @@ def print_json(value: object) -> None:
 
 def in_options(name: str, value: object) -> str:
     """How a parameter of the library is worded on the command line."""
-    if name == "name_columns" and value is not None:
-        roles = zip(("i", "j", "link"), str(value).split("|"), strict=True)
-        return " ".join(f"--column {role}={shlex.quote(own)}" for role, own in roles)
     if name in _ADVICE:
         return _ADVICE[name]
     if name not in _OPTIONS:  # a parameter of a method

@@ -127,7 +127,7 @@ def _scores(request: Score, new: _Column, old: _Column) -> JsonDict:
         n_without = _note_unlabeled(new, old)
     known = None
     if request.constraints is not None:
-        ids = "rows" if new.ids is None else "text"
+        ids = "auto" if new.ids is None else "text"
         known = read_constraints(request.constraints, ids, request.column or [], request.encoding)
     scores = compare(classes, _numbered(new.labels), constraints=known, sample_ids=new.ids)
     return {**scores.to_dict(), "rows_without_label": n_without}

@@ -213,8 +213,9 @@ def open_session(
             )
     how = _when_changed(path, settings, task, request.data_changed)
     work = Session.open(path, task.X, sample_ids=task.ids, who=request.who, data_changed=how)
-    if work.data_changes is not None and request.data_changed is not None:
-        out.print_note(f"the data changed: {work.data_changes}")
+    changes = work.snapshot().data_changes
+    if changes is not None and request.data_changed is not None:
+        out.print_note(f"the data changed: {changes}")
     return work
 
 

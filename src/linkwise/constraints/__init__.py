@@ -4,7 +4,7 @@
 """
 
 from ._cliques import Cliques, clique_pairs
-from ._closure import Closure, adjacency, most_wrong
+from ._closure import Closure, adjacency
 from ._coloring import color, color_closure
 from ._constraints import Constraints, as_constraints, one_tree
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
@@ -42,7 +42,6 @@ __all__ = [
     "diagnosis_lines",
     "irreducible",
     "label_codes",
-    "most_wrong",
     "number_nodes",
     "one_tree",
     "row_names",

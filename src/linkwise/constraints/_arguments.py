@@ -31,34 +31,38 @@ def add_rows(builder: Builder, kind: Kind, given: LinksLike, name: str) -> None:
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be rows of {arity} ids, not {type(given).__name__}")
     rows = given if isinstance(given, np.ndarray) else list(given)
-    if len(rows) == 0:
-        return
     table = _numeric_table(rows, arity)
-    lines = np.arange(len(rows))
-    if table is not None:
-        weight = table[:, arity].astype(float) if table.shape[1] > arity else None
-        builder.add(kind, list(table[:, :arity].astype(np.int64).T), weight, source, lines)
+    if table is None:
+        _add_cells(builder, kind, rows, source)
         return
+    weight = table[:, arity].astype(float) if table.shape[1] > arity else None
+    columns = list(table[:, :arity].astype(np.int64).T)
+    builder.add(kind, columns, weight, source, np.arange(len(rows)))
+
+
+def _add_cells(builder: Builder, kind: Kind, rows: Iterable[object], source: int) -> None:
+    """Add rows of any hashable cells, one by one."""
+    arity = ARITY[kind]
     cells: list[list[object]] = []
     weights: list[float] = []
-    kept: list[int] = []
+    lines: list[int] = []
     for line, row in enumerate(rows):
         values = _row(row)
         if values is None or len(values) not in (arity, arity + 1):
             builder.problem(source, line, f"expected {_form(arity)}, found {row!r}")
             continue
-        weight_of_row = _weight(values[arity]) if len(values) > arity else 1.0
-        if weight_of_row is None:
+        weight = _weight(values[arity]) if len(values) > arity else 1.0
+        if weight is None:
             builder.problem(source, line, f"weight {values[arity]!r} is not a number")
             continue
         cells.append(values[:arity])
-        weights.append(weight_of_row)
-        kept.append(line)
-    columns = [list(column) for column in zip(*cells, strict=True)] or [[] for _ in range(arity)]
-    builder.add(kind, columns, np.array(weights, dtype=float), source, np.array(kept, np.int64))
+        weights.append(weight)
+        lines.append(line)
+    columns = [list(column) for column in zip(*cells, strict=True)]
+    builder.add(kind, columns, np.array(weights, dtype=float), source, np.array(lines, np.int64))
 
 
-def _numeric_table(rows: object, arity: int) -> NDArray | None:
+def _numeric_table(rows: NDArray | list[object], arity: int) -> NDArray | None:
     """The rows as one array, if they hold integers, followed by at most a weight."""
     try:
         table = np.asarray(rows)
@@ -66,17 +70,16 @@ def _numeric_table(rows: object, arity: int) -> NDArray | None:
         return None
     if table.ndim != 2 or table.dtype.kind not in "iuf" or table.shape[1] not in (arity, arity + 1):
         return None
-    if isinstance(rows, list) and any(type(cell) is bool for row in rows for cell in row):
+    if isinstance(rows, list) and any(isinstance(cell, bool) for row in rows for cell in row):  # type: ignore[attr-defined]
         return None  # NumPy takes True for 1
-    ends = table[:, :arity]
-    if table.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            exact = np.isfinite(ends) & (ends == np.floor(ends)) & (np.abs(ends) < _EXACT)
-        if not exact.all():
-            return None
-    elif table.dtype.kind == "u" and ends.size and ends.max() > np.iinfo(np.int64).max:
-        return None
-    return table
+    return table if _are_row_numbers(table[:, :arity]) else None
+
+
+def _are_row_numbers(ends: NDArray) -> bool:
+    """Whether all entries are integers that int64 (and, of floats, float64) holds exactly."""
+    if ends.dtype.kind == "f":
+        return bool(((ends == np.floor(ends)) & (np.abs(ends) < _EXACT)).all())  # False for NaN
+    return ends.dtype.kind == "i" or ends.max(initial=0) <= np.iinfo(np.int64).max
 
 
 def _row(row: object) -> list[object] | None:
@@ -98,34 +101,9 @@ def _form(arity: int) -> str:
     return f"({ends}) or ({ends}, weight)"
 
 
-def add_groups(builder: Builder, groups: Iterable[Iterable[Hashable]]) -> None:
-    """Add sets of rows that belong together, each as a star around its first member."""
-    source = builder.source("groups")
-    if isinstance(groups, dict):
-        groups = groups.values()
-    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
-        raise TypeError(f"groups must be sets of rows, not {type(groups).__name__}")
-    for line, group in enumerate(groups):
-        members = _row(group)
-        if members is None:
-            builder.problem(
-                source, line, f"expected a group of row numbers or ids, found {group!r}"
-            )
-            continue
-        if all(
-            isinstance(member, Hashable) for member in members
-        ):  # otherwise the check below reports it
-            members = list(dict.fromkeys(members))
-        if len(members) > 1:
-            hub = [members[0]] * (len(members) - 1)
-            lines = np.full(len(hub), line, dtype=np.int64)
-            builder.add("must", [hub, members[1:]], None, source, lines)
-
-
 def add_group_argument(
-    builder: Builder, kind: Kind, given: GroupsLike, weight: WeightsLike, name: str,
-    ids: Sequence[Hashable] | None = None,
-) -> None:  # fmt: skip
+    builder: Builder, kind: Kind, given: GroupsLike, weight: WeightsLike, name: str
+) -> None:
     """Add the rows of groups that belong together ("must") or apart ("cannot").
 
     `given` is a column with one value per row (missing: no group), a mapping from id to group or
@@ -134,7 +112,7 @@ def add_group_argument(
     source = builder.source(name)
     listed = _listed_groups(given, name)
     if listed is None:
-        names, codes = label_codes(given, ids)  # type: ignore[arg-type]
+        names, codes = label_codes(given)  # type: ignore[arg-type]
         rows = np.flatnonzero(codes >= 0)
         values = list(given.values()) if isinstance(given, dict) else np.asarray(given).tolist()
         groups = [values[row] for row in rows.tolist()]
@@ -161,8 +139,7 @@ def _listed_groups(given: GroupsLike, name: str) -> dict[Hashable, object] | Non
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise TypeError(
             f"{name} must be a column with one value per row, or groups of rows, not "
-            f"{type(given).__name__}; for a column of a DataFrame: "
-            f'Constraints.from_columns(frame, {name}="...")'
+            f'{type(given).__name__}; for a column of a DataFrame: {name}=frame["..."]'
         )
     if isinstance(given, Mapping):
         values = list(given.values())

@@ -79,8 +79,6 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
     span = "must not be negative" if n_rows is None else f"there are rows 0 to {n_rows - 1}"
     for kind in KINDS:
         ends = given._links(kind).ends
-        if not ends.size or (ends.min() >= 0 and ends.max() < limit):
-            continue
         bad = (ends < 0) | (ends >= limit)
         wrong = np.flatnonzero(bad.any(axis=1)).tolist()
         for position, link in zip(wrong, given._given(kind, wrong), strict=True):

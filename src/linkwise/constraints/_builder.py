@@ -23,7 +23,7 @@ from ._errors import complain
 from ._links import Links, Rows, Source, combined, concatenate, merge_repeated
 
 Kind = Literal["must", "cannot", "relative"]
-IdMode = Literal["auto", "rows", "text"]
+IdMode = Literal["auto", "text"]
 KINDS: tuple[Kind, ...] = ("must", "cannot", "relative")
 ARITY: dict[Kind, int] = {"must": 2, "cannot": 2, "relative": 3}
 
@@ -71,8 +71,8 @@ class Builder:
     """Collects constraints block by block, checks all of them, then builds the links."""
 
     def __init__(self, what: str, ids: IdMode = "auto"):
-        if ids not in ("auto", "rows", "text"):
-            raise InputError(f"{{ids={ids!r}}}: expected 'auto', 'rows' or 'text'")
+        if ids not in ("auto", "text"):
+            raise InputError(f"{{ids={ids!r}}}: expected 'auto' or 'text'")
         self.what = what
         self.ids = ids
         self.sources: list[Source] = []
@@ -169,18 +169,13 @@ class Builder:
             self._names.add(len(ids), ids[0], source, int(lines[0]))
         else:
             ids = [self._id(c, source, int(lines[i]), from_text) for i, c in enumerate(cells)]
+            for cell, line in zip(ids, lines.tolist(), strict=True):
+                if cell is not None:
+                    fits = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
+                    (self._numbers if fits else self._names).add(1, cell, source, line)
             rows = integers([self._stand_in() if cell is None else cell for cell in ids])
             if rows is not None:
-                given = [i for i, cell in enumerate(ids) if cell is not None]
-                if given:
-                    first = given[0]
-                    self._numbers.add(len(given), int(rows[first]), source, int(lines[first]))
                 return rows
-            for i, cell in enumerate(ids):
-                number = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
-                if cell is not None:
-                    seen = self._numbers if number else self._names
-                    seen.add(1, cell, source, int(lines[i]))
         table = self._table  # setdefault numbers an id when it is first seen
         return np.array([table.setdefault(cell, len(table)) for cell in ids], dtype=np.int64)
 
@@ -191,7 +186,7 @@ class Builder:
 
     def _plain_text(self, cells: Cells, from_text: bool) -> Sequence[str] | None:
         """The cells as ids, if all are text that cannot be a row number (the fast path)."""
-        if self.ids == "rows" or not all(type(cell) is str for cell in cells) or not all(cells):
+        if not all(type(cell) is str for cell in cells) or not all(cells):
             return None
         if from_text and any(c[0] in "-0123456789" and INTEGER.fullmatch(c) for c in cells):
             return None
@@ -217,8 +212,6 @@ class Builder:
             return "a row number or id is missing"
         if isinstance(cell, (bool, float)):
             return f"{cell} is neither a row number nor an id"
-        if self.ids == "rows" and not is_integer(cell):
-            return f"expected a row number, found {cell!r}"
         try:
             hash(cell)
         except TypeError:
@@ -248,12 +241,7 @@ class Builder:
 
     def build(self) -> Parts:
         """Raise one error for all problems, or return the links."""
-        if self._numbers.count and self._names.count:
-            self._mixed()
-        found = sorted(self._problems, key=lambda problem: problem[:2])
-        problems = [f"{self.sources[s].at(line)}: {text}" for s, line, text in found]
-        in_files = any(self.sources[s].is_file for s, _, _ in found)
-        complain(self.what, problems, "files" if in_files else "knowledge")
+        self._raise_problems()
         apart, stars = self._groups()
         given = {
             kind: concatenate((stars if kind == "must" else []) + self._given(kind), ARITY[kind])
@@ -269,6 +257,14 @@ class Builder:
         merged = apart.merged()
         n_merged += len(apart) - len(merged)
         return Parts(links, ids, tuple(self.sources), n_merged, merged)
+
+    def _raise_problems(self) -> None:
+        if self._numbers.count and self._names.count:
+            self._mixed()
+        found = sorted(self._problems, key=lambda problem: problem[:2])
+        problems = [f"{self.sources[s].at(line)}: {text}" for s, line, text in found]
+        in_files = any(self.sources[s].is_file for s, _, _ in found)
+        complain(self.what, problems, "files" if in_files else "knowledge")
 
     def _given(self, kind: Kind) -> list[Links]:
         return [
@@ -358,6 +354,11 @@ def is_missing(cell: object) -> bool:
         return True
     except ValueError:  # an array
         return False
+
+
+def is_empty(cell: object) -> bool:
+    """Whether a cell is missing, or text without a letter."""
+    return is_missing(cell) or (isinstance(cell, str) and not cell.strip())
 
 
 def is_integer(cell: object) -> bool:

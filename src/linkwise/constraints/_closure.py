@@ -240,25 +240,6 @@ class Closure:
         """The cannot-linked pairs of components as ascending numbers, for look-up."""
         return self.cannot_link[:, 0] * self.n_components + self.cannot_link[:, 1]
 
-    def constraints(self) -> Constraints:
-        """Equivalent constraints with as few pairs as possible.
-
-        A must-link weighs as much as the lightest of its component, a cannot-link as much as the
-        heaviest between the two components. Relative constraints stay as they are.
-        """
-        order = self.by_component
-        starts = np.cumsum(self.sizes) - self.sizes
-        rows = self.nodes[order]
-        hub = np.repeat(rows[starts], self.sizes)
-        inside = rows != hub
-        least = self._least_weights()[self.component[order][inside]]
-        must = np.column_stack([hub[inside], rows[inside]])
-        clashes = self._given._cannot.take(self.clashes)  # keep contradictions
-        cannot = np.concatenate([rows[starts][self.cannot_link], clashes.ends])
-        weight = np.concatenate([self.weight, clashes.weight])
-        few = self._given._entailed((must, least), (cannot, weight))
-        return few + self._given._like(apart=self._given._apart)
-
     @property
     def n_pairs(self) -> int:
         """How many pairs `expand` writes out."""
@@ -397,22 +378,6 @@ def _components(pairs: Rows, n_nodes: int) -> Rows:
     ones = np.ones(len(pairs), dtype=np.int8)
     graph = coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_nodes, n_nodes))
     return connected_components(graph, directed=False)[1].astype(np.int64)
-
-
-def most_wrong(known: Constraints) -> float:
-    """Upper 95 % confidence limit of the share of wrong links; 1 if no links confirm each other.
-
-    A link that follows from two others or more would contradict them if one of these, or it, were
-    wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
-    share of 1.5 / n is implausible. (At least three links take part each time; since they share
-    some, only two are counted.)
-    """
-    closure = known.closure()
-    n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
-    n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
-    if not closure.consistent or n_confirmed <= 0:
-        return 1.0
-    return min(1.0, 1.5 / n_confirmed)
 
 
 def redundant(closure: Closure) -> Constraints:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise._help import see
 from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
-from linkwise.tables import quoted
 
 from . import (
     _binding,
@@ -23,12 +22,12 @@ from . import (
     _sample,
     _satisfaction,
 )
-from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
+from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
 from ._cliques import Cliques
 from ._closure import Closure, close
 from ._errors import ConstraintError
-from ._labels import add_labels, row_names
+from ._labels import add_labels
 from ._links import Links, Rows, Source, number_nodes
 from ._store import ConstraintStore
 from ._tree import Tree, TreeLike
@@ -52,16 +51,14 @@ class Constraints(ConstraintStore):
         Pairs that do not.
     relative : rows ``(a, b, c)`` or ``(a, b, c, weight)``, default=None
         a and b are closer to each other than either is to c; written ab|c.
-    groups : iterable of iterables, default=None
-        Sets of rows that belong together. Each becomes must-links from its first member.
     labels : array-like of shape (n_rows,), or mapping from id to label, default=None
         Partial labels; -1, None, NaN and '' mean unknown. Rows of a class must be together, rows
         of two classes apart.
     together, apart : array-like of shape (n_rows,), mapping or list of groups, default=None
-        A column with one value per row (missing: no group), a mapping from id to group, or the
-        groups themselves. Rows of a `together` group are in one cluster; no two rows of an
-        `apart` group are (two faces of one photo, two records of one source). Apart groups are
-        held as they are, not as pairs.
+        A column with one value per row (missing: no group; the index of a Series names the rows),
+        a mapping from id to group, or the groups themselves. Rows of a `together` group are in
+        one cluster; no two rows of an `apart` group are (two faces of one photo, two records of
+        one source). Apart groups are held as they are, not as pairs.
     together_weight, apart_weight : float or mapping from group to weight, default=1.0
         What a violated pair of a group weighs.
 
@@ -69,7 +66,6 @@ class Constraints(ConstraintStore):
     --------
     Constraints.from_labels : Draw constraints out of labels, for experiments.
     Constraints.read : Read constraints from a file.
-    Constraints.from_columns : Groups from the columns of a table.
 
     Notes
     -----
@@ -96,7 +92,6 @@ class Constraints(ConstraintStore):
         cannot_link: LinksLike | None = None,
         relative: LinksLike | None = None,
         *,
-        groups: Iterable[Iterable[Hashable]] | None = None,
         labels: LabelsLike | None = None,
         together: GroupsLike | None = None,
         apart: GroupsLike | None = None,
@@ -112,8 +107,6 @@ class Constraints(ConstraintStore):
         for kind, given, name in arguments:
             if given is not None:
                 add_rows(builder, kind, given, name)
-        if groups is not None:
-            add_groups(builder, groups)
         if labels is not None:
             add_labels(builder, labels)
         if together is not None:
@@ -173,49 +166,6 @@ class Constraints(ConstraintStore):
         return _sample.from_labels(cls, y, n, kind, ids, random_state)
 
     @classmethod
-    def from_columns(
-        cls,
-        frame: pd.DataFrame,
-        *,
-        together: str | None = None,
-        apart: str | None = None,
-        ids: Sequence[Hashable] | None = None,
-    ) -> Constraints:
-        """Groups from columns of a table: rows with the same value belong together, or apart.
-
-        Parameters
-        ----------
-        frame : pandas or polars DataFrame
-            One row per item. The index names the rows unless it is 0, 1, 2, ...
-        together : str, default=None
-            Column whose equal values mean one cluster, such as a household.
-        apart : str, default=None
-            Column whose equal values mean different clusters, such as a photo.
-        ids : sequence of hashable, default=None
-            Ids of the rows.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from linkwise import Constraints
-        >>> faces = pd.DataFrame({"photo": ["a", "a", "b", "b", None]})
-        >>> Constraints.from_columns(faces, apart="photo")
-        Constraints(apart=2)
-        """
-        builder = Builder("columns")
-        names = row_names(frame) if ids is None else list(ids)
-        for kind, column in (("must", together), ("cannot", apart)):
-            if column is None:
-                continue
-            if column not in frame.columns:
-                raise ConstraintError(
-                    f"no column is called {column!r}; there are {quoted(map(str, frame.columns))}"
-                )
-            values = np.asarray(frame[column])
-            add_group_argument(builder, cast(Kind, kind), values, 1.0, column, names)
-        return cls._of(builder.build())
-
-    @classmethod
     def from_tree(
         cls,
         tree: TreeLike,
@@ -260,8 +210,8 @@ class Constraints(ConstraintStore):
             One constraint per row.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
-        ids : {"auto", "rows", "text"}
-            Whether the cells are row numbers, ids, or whichever all agree on.
+        ids : {"auto", "text"}
+            "text" takes all cells as ids; "auto" as row numbers if all are integers.
         """
         return cls._of(_files.parse_frame(frame, columns, ids))
 
@@ -289,8 +239,8 @@ class Constraints(ConstraintStore):
             ``.xlsx``.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
-        ids : {"auto", "rows", "text"}
-            Whether the cells are row numbers, ids, or whichever all agree on.
+        ids : {"auto", "text"}
+            "text" takes all cells as ids; "auto" as row numbers if all are integers.
         progress : callable, default=None
             Called as ``progress(bytes_read, bytes_in_all)`` now and then.
         encoding : str, default=None
@@ -565,26 +515,6 @@ class Constraints(ConstraintStore):
         """
         return _satisfaction.judge(self, labels, hierarchy, sample_ids)
 
-    def violations(
-        self,
-        labels: LabelsLike | None = None,
-        *,
-        hierarchy: TreeLike | None = None,
-        sample_ids: SampleIds = None,
-    ) -> Constraints:
-        """The constraints that a labeling, or a hierarchy, does not keep.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n_samples,), default=None
-            Cluster of each row; -1 is no cluster.
-        hierarchy : Tree, Newick text, or what `Tree` accepts, default=None
-            Hierarchy that relative constraints are compared with.
-        sample_ids : sequence of hashable, default=None
-            Id of each row, if the constraints use ids.
-        """
-        return self.satisfied(labels, hierarchy=hierarchy, sample_ids=sample_ids).violated
-
     def diagnose(
         self,
         n_clusters: int | None = None,
@@ -651,14 +581,12 @@ class Constraints(ConstraintStore):
         X: ArrayLike,
         *,
         sample_ids: SampleIds = None,
-        max_pairs: int = 1_000_000,
-        random_state: Seed = 0,
     ) -> float:
         """Share of (must-link, cannot-link) pairs that do not pull against each other.
 
         A must-link and a cannot-link are incoherent if their projections on each other overlap: one
-        pulls rows together that the other pushes apart. NaN without both
-        kinds.
+        pulls rows together that the other pushes apart. NaN without both kinds. Of more than a
+        million pairs, a random sample is judged.
 
         Parameters
         ----------
@@ -666,17 +594,13 @@ class Constraints(ConstraintStore):
             The data.
         sample_ids : sequence of hashable, default=None
             Id of each row; the index of a DataFrame if not given.
-        max_pairs : int, default=1_000_000
-            If there are more combinations, a random sample of this size is used.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the sample.
 
         References
         ----------
         .. [1] I. Davidson, K. L. Wagstaff, S. Basu. Measuring constraint-set utility for
            partitional clustering algorithms. PKDD 2006.
         """
-        return _measure.coherence(self, X, sample_ids, max_pairs, random_state)
+        return _measure.coherence(self, X, sample_ids)
 
     def __repr__(self) -> str:
         kinds = ("must_link", self.n_must_link), ("cannot_link", self.n_cannot_link)
@@ -704,7 +628,7 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
         return Constraints.from_frame(given)
     raise TypeError(
         f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
-        f"type constraints={_meant(given)}" + see("knowledge")
+        "such as Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)])" + see("knowledge")
     )
 
 
@@ -752,28 +676,3 @@ def one_tree(relative: Constraints | LinksLike) -> Tree:
         given.diagnose().raise_if_inconsistent()
     assert built.parent is not None
     return Tree(built.parent, given._names(items))
-
-
-def _shown(value: object) -> str:
-    """A value as it can be typed, if it is short."""
-    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
-    return text if len(text) <= 60 else "..."
-
-
-def _meant(given: object) -> str:
-    """The line to type instead of pairs or a dict."""
-    if isinstance(given, dict):
-        known = {"must_link", "cannot_link", "relative", "groups", "labels", "together", "apart"}
-        if given and set(map(str, given)) <= known:
-            return f"Constraints({', '.join(f'{n}={_shown(v)}' for n, v in given.items())})"
-        return f"Constraints(labels={_shown(given)}) for a label per row id"
-    if isinstance(given, (list, tuple, set, np.ndarray)) and len(given):
-        first = next(iter(given))
-        rows = given if isinstance(first, (list, tuple, np.ndarray)) else [given]
-        pairs = _shown(rows)
-        if isinstance(first, (list, tuple, np.ndarray)) and len(first) == 3:
-            other = f"or must_link={pairs} for weighted pairs"
-            return f"Constraints(relative={pairs}) for triplets, {other}"
-        other = f"or Constraints(cannot_link={pairs}) for rows that do not"
-        return f"Constraints(must_link={pairs}) for rows that belong together, {other}"
-    return "Constraints(must_link=..., cannot_link=...)"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from linkwise._errors import InputError, fill, in_python
 from linkwise.tables import MAX_LISTED
-
-_MAX_ALIKE = 3  # problems shown with one reason: enough to see what the lines have in common
 
 
 class ConstraintError(InputError):
@@ -55,18 +52,6 @@ class ConstraintError(InputError):
         return type(self), (self.template, self.problems), {"topic": self.topic}
 
 
-def _first_of_each(problems: Sequence[str]) -> list[str]:
-    """The problems to show: of those with the same reason, the first few."""
-    times: Counter[str] = Counter()
-    found = []
-    for problem in problems:
-        reason = problem.partition(": ")[2]
-        times[reason] += 1
-        if times[reason] <= _MAX_ALIKE:
-            found.append(problem)
-    return found[:MAX_LISTED]
-
-
 def complain(what: str, problems: Sequence[str], topic: str) -> None:
     """Raise one error that names all `problems`; do nothing when there are none."""
     if not problems:
@@ -74,9 +59,8 @@ def complain(what: str, problems: Sequence[str], topic: str) -> None:
     if len(problems) == 1:
         only = problems[0].replace(f" of {PurePath(what).name}: ", ": ", 1)  # `what` names it
         raise ConstraintError(f"{what}: {only}", problems, topic=topic)
-    first = _first_of_each(problems)
-    shown = [f"  {problem}" for problem in first]
-    if len(problems) > len(first):
-        shown.append(f"  ... and {len(problems) - len(first):,} more{{all_problems}}")
+    shown = [f"  {problem}" for problem in problems[:MAX_LISTED]]
+    if len(problems) > MAX_LISTED:
+        shown.append(f"  ... and {len(problems) - MAX_LISTED:,} more{{all_problems}}")
     listed = "\n".join(shown)
     raise ConstraintError(f"{what}: {len(problems):,} problems\n{listed}", problems, topic=topic)

@@ -8,7 +8,6 @@ error names every wrong line.
 from __future__ import annotations
 
 import csv
-import difflib
 import json
 import os
 import re
@@ -41,7 +40,7 @@ from linkwise.tables import (
     write_table,
 )
 
-from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts, is_missing
+from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts, is_empty
 from ._errors import ConstraintError
 from ._links import USUAL_CONFIDENCE, confidence_weight
 
@@ -60,6 +59,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "b": ("b",),
     "c": ("c",),
     "group": ("group", "group_id"),
+    "row": ("row", "member", "row_id", "id"),  # the member of a group
     "link": ("link", "constraint", "kind", "type", "answer"),
     "weight": ("weight", "w"),
     "confidence": ("confidence", "probability"),
@@ -77,9 +77,6 @@ _EXPECTED_COLUMNS = (
     "expected i, j, link[, weight or confidence][, annotator]; or a, b, c[, weight]; or group, "
     "row, kind"
 )
-
-
-_MEMBERS = ("row", "member", "row_id", "id")  # what the row of a group may be called
 
 
 @dataclass(frozen=True)
@@ -101,22 +98,22 @@ class _Layout:
 
 def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str) -> _Layout:
     names = [str(name).strip() for name in header]
-    role = _roles(names, columns or {}, where)
+    role = _roles(names, columns, where)
     if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
         role["i"], role["j"] = role.pop("a"), role.pop("b")
-    if "group" in role and not {"i", "j"} & role.keys():
-        row = next((p for p, name in enumerate(names) if name.lower() in _MEMBERS), None)
-        if row is not None:
-            role["i"] = row
+    if "group" in role and "row" in role:
+        role.setdefault("i", role["row"])
     if "group" in role and "i" in role:
         role.setdefault("j", role["i"])  # groups only
-    missing = [name for name in ("i", "j") if name not in role]
-    if missing or ("link" not in role and "c" not in role):
+    if not {"i", "j"} <= role.keys() or not {"link", "c"} & role.keys():
         raise ConstraintError(
             f"{where}: the columns {quoted(names)} do not define links; "
             f"{_EXPECTED_COLUMNS}, or name them with {{name_columns}}",
             topic="files",
         )
+    unused = [name for p, name in enumerate(names) if name and p not in role.values()]
+    if unused and columns is None:
+        warnings.warn(f"{where}: columns {quoted(unused)} are ignored", UserWarning, stacklevel=2)
     return _Layout(
         (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names),
         group=role.get("group"),
@@ -125,10 +122,10 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     )  # fmt: skip
 
 
-def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, int]:
-    """Which position plays which role; other columns are comments."""
+def _roles(names: list[str], columns: dict[str, str] | None, where: str) -> dict[str, int]:
+    """Which position plays which role: those that `columns` names, then by the usual names."""
     role: dict[str, int] = {}
-    for key, name in columns.items():
+    for key, name in (columns or {}).items():
         if key not in _NAMES:
             raise InputError(f"{{columns}}: unknown role {key!r}; roles are {', '.join(_NAMES)}")
         if name not in names:
@@ -137,46 +134,18 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
                 topic="files",
             )
         role[key] = names.index(name)
-    unknown = []
     for position, name in enumerate(names):
-        if position in role.values() or not name:  # a trailing comma names nothing
+        known = next((key for key, usual in _NAMES.items() if name.lower() in usual), None)
+        if known is None or position in role.values():
             continue
-        known = next((k for k, known in _NAMES.items() if name.lower() in known), None)
-        if known is None and name.lower() in _MEMBERS and _has_group(names):
-            continue
-        if known is None or known in role:
-            unknown.append(name)
-        else:
-            role[known] = position
-    if unknown and not columns and _are_comments(unknown, role):
-        warnings.warn(f"{where}: columns {quoted(unknown)} are ignored", UserWarning, stacklevel=2)
-    elif unknown and not columns:
-        raise ConstraintError(
-            f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
-            f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
-            f"with {_to_copy(names, role)}",
-            topic="files",
-        )
+        if columns is None and known in role:
+            raise ConstraintError(
+                f"{where}: columns {names[role[known]]!r} and {name!r} both mean {known!r}; "
+                "drop one, or name the columns to use with {name_columns}",
+                topic="files",
+            )
+        role.setdefault(known, position)
     return role
-
-
-def _are_comments(unknown: list[str], role: dict[str, int]) -> bool:
-    """Whether no role is missing, and no name may be a misspelled weight or annotator."""
-    if not ({"i", "j", "link"} <= role.keys() or {"a", "b", "c"} <= role.keys()):
-        return False
-    words = [name for names in _NAMES.values() for name in names]
-    return not any(difflib.get_close_matches(name.lower(), words, 1, 0.7) for name in unknown)
-
-
-def _to_copy(names: list[str], role: dict[str, int]) -> str:
-    """How to name the columns, with their names if it is clear what they are."""
-    if len(names) != 3 or role or any(set("{}|") & set(name) for name in names):
-        return "{name_columns}"
-    return f"{{name_columns={'|'.join(names)}}}"
-
-
-def _has_group(names: list[str]) -> bool:
-    return any(name.lower() in _NAMES["group"] for name in names)
 
 
 # -------------------------------------------------------------------- blocks of rows
@@ -255,11 +224,7 @@ class _Reader:
         for kind in KINDS:
             chosen = np.flatnonzero(kinds == KINDS.index(kind))
             ends: tuple[int, ...] = layout.ends
-            if kind == "relative" and len(chosen):
-                if layout.third is None:
-                    for p in chosen.tolist():
-                        self._problem(lines[p], "a relative constraint needs a column c")
-                    continue
+            if kind == "relative" and layout.third is not None:
                 ends = (*ends, layout.third)
             cells = [_pick(columns[position], chosen) for position in ends]
             self.builder.add(
@@ -275,13 +240,12 @@ class _Reader:
         groups = cells.tolist() if isinstance(cells, np.ndarray) else list(cells)
         if self.from_text:
             groups = [group.strip() for group in groups]
-        has_group = np.array([not is_missing(group) and group != "" for group in groups])
+        has_group = np.array([not is_empty(group) for group in groups])
         if self.layout.ends[0] == self.layout.ends[1]:
-            for p in np.flatnonzero(~has_group).tolist():
-                self._problem(lines[p], "the group is missing")
+            self._problems(lines[~has_group], "the group is missing")
             has_group[:] = True
-        for p in np.flatnonzero(has_group & (kinds == KINDS.index("relative"))).tolist():
-            self._problem(lines[p], "a group is together or apart, not relative")
+        relative = has_group & (kinds == KINDS.index("relative"))
+        self._problems(lines[relative], "a group is together or apart, not relative")
         for kind in KINDS[:2]:
             chosen = np.flatnonzero(has_group & (kinds == KINDS.index(kind)))
             self.builder.add_members(
@@ -304,6 +268,10 @@ class _Reader:
         kinds = np.fromiter((meaning[word] for word in words), np.int64, len(words))
         for p in np.flatnonzero(kinds < 0).tolist():
             self._problem(lines[p], f"link {words[p]!r}: {_EXPECTED_LINK}")
+        if self.layout.third is None and self.layout.group is None:
+            is_relative = kinds == KINDS.index("relative")
+            self._problems(lines[is_relative], "a relative constraint needs a column c")
+            kinds[is_relative] = -1
         return kinds
 
     def _weights(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
@@ -319,7 +287,7 @@ class _Reader:
 
     def _confidences(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
         """Weights from confidences; an empty cell has the usual confidence."""
-        is_given = np.array([not _is_empty(cell) for cell in cells])
+        is_given = np.array([not is_empty(cell) for cell in cells])
         given = np.where(is_given, self._weights(cells, lines), USUAL_CONFIDENCE)
         good = (given > 0.5) & (given <= 1)
         for p in np.flatnonzero(~good).tolist():
@@ -342,9 +310,9 @@ class _Reader:
     def _problem(self, line: int, text: str) -> None:
         self.builder.problem(self.source, int(line), text)
 
-
-def _is_empty(cell: object) -> bool:
-    return is_missing(cell) or (isinstance(cell, str) and not cell.strip())
+    def _problems(self, lines: NDArray, text: str) -> None:
+        for line in lines.tolist():
+            self._problem(line, text)
 
 
 def _pick(column: Cells | NDArray, chosen: NDArray) -> Cells | NDArray:
@@ -594,43 +562,35 @@ def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode
 
 
 def _table(given: Constraints) -> dict[str, Sequence[object]]:
-    """Columns that describe the constraints: no column that says the same in every row."""
-    pairs, triplets = given.n_must_link + given.n_cannot_link, given.n_relative
+    """Columns that describe the constraints, without those that are the same in every row."""
     ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
-    weight = np.concatenate([given._links(kind).weight for kind in KINDS])
-    table: dict[str, Sequence[object]] = {}
-    i, j = ("i", "j") if pairs or not triplets else ("a", "b")
-    table[i], table[j] = [end[0] for end in ends], [end[1] for end in ends]
-    if triplets:
-        table["c"] = [end[2] if len(end) > 2 else None for end in ends]
-    if pairs or not triplets:
-        numbers = (given.n_must_link, given.n_cannot_link, triplets)
-        table["link"] = [kind for kind, n in zip(KINDS, numbers, strict=True) for _ in range(n)]
-    if given.n_apart:
-        weight = np.concatenate([weight, given._apart.weight[given._apart.group]])
-        _append_groups(table, given)
+    members = given._names(given._apart.members)
+    groups = [name for name, rows in given.apart.items() for _ in rows]
+    apart = ["apart"] * len(members)
+    table: dict[str, Sequence[object]]
+    if ends and len(ends) == given.n_relative and not members:
+        table = {name: [end[k] for end in ends] for k, name in enumerate("abc")}
+    elif members and not ends:
+        table = {"group": groups, "row": members, "kind": apart}
+    else:
+        rows = [(*end, None)[:3] for end in ends] + [(member, None, None) for member in members]
+        numbers = (given.n_must_link, given.n_cannot_link, given.n_relative)
+        table = {
+            "i": [row[0] for row in rows],
+            "j": [row[1] for row in rows],
+            "c": [row[2] for row in rows],
+            "link": [*np.repeat(KINDS, numbers).tolist(), *apart],
+            "group": [*[None] * len(ends), *groups],
+        }
+        if not given.n_relative:
+            del table["c"]
+        if not members:
+            del table["group"]
+    weights = [given._links(kind).weight for kind in KINDS]
+    weight = np.concatenate([*weights, given._apart.weight[given._apart.group]])
     if (weight != 1).any():
         table["weight"] = weight.tolist()
     return table
-
-
-def _append_groups(table: dict[str, Sequence[object]], given: Constraints) -> None:
-    """Add a row per member of an apart group; a table of groups alone has group, row, kind."""
-    groups = [name for name, rows in given.apart.items() for _ in rows]
-    rows = given._names(given._apart.members)
-    if given.n_constraints == given.n_apart:
-        table.clear()
-        table.update({"group": groups, "row": rows, "kind": ["apart"] * len(rows)})
-        return
-    before = len(next(iter(table.values())))
-    if "link" not in table:  # only triplets besides: a, b, c
-        table["link"] = ["relative"] * before
-        table["i"], table["j"] = table.pop("a"), table.pop("b")
-    own: dict[str, Sequence[object]] = {"i": rows, "link": ["apart"] * len(rows)}
-    for name in table:
-        added = own.get(name, [None] * len(rows))
-        table[name] = [*table[name], *added]
-    table["group"] = [None] * before + groups
 
 
 def to_frame(given: Constraints) -> pd.DataFrame:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, Seed, is_sparse
+from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, is_sparse
 
 from ._labels import row_names
 from ._links import Rows
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 _CELLS = 4_000_000  # numbers of a block of differences: 32 MB
+_MOST_PAIRS = 1_000_000  # the standard error of a share in so many draws is at most 0.0005
 
 
 def informativeness(
@@ -37,9 +38,7 @@ def informativeness(
     return 1.0 - given.satisfied(labels, sample_ids=ids).share
 
 
-def coherence(
-    given: Constraints, X: MatrixLike, sample_ids: SampleIds, max_pairs: int, random_state: Seed
-) -> float:
+def coherence(given: Constraints, X: MatrixLike, sample_ids: SampleIds) -> float:
     """See `Constraints.coherence`."""
     ids = row_names(X) if sample_ids is None else sample_ids
     X = check_array(X, dtype=np.float64, accept_sparse="csr")
@@ -48,10 +47,10 @@ def coherence(
     n_pairs = n_must * n_cannot
     if not n_pairs:
         return float("nan")
-    if n_pairs <= max_pairs:
+    if n_pairs <= _MOST_PAIRS:
         chosen = np.arange(n_pairs)
     else:
-        chosen = check_random_state(random_state).randint(n_pairs, size=max_pairs)
+        chosen = np.random.RandomState(0).randint(n_pairs, size=_MOST_PAIRS)
     coherent, size = 0, max(1, _CELLS // X.shape[1])
     for start in range(0, len(chosen), size):
         m, c = np.divmod(chosen[start : start + size], n_cannot)

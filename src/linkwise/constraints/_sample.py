@@ -54,27 +54,29 @@ def from_labels(
         add_labels(builder, y, ids)
         return cls._of(builder.build())
     names, codes = known_labels(y, ids)
-    rng = check_random_state(random_state)
+    links = _drawn(codes, n, kind, check_random_state(random_state))
+    return _named(cls, names, links, "labels")
+
+
+def _drawn(codes: Rows, n: int | None, kind: str, rng: RandomState) -> dict[Kind, Rows]:
+    """Random constraints of a kind between labeled rows."""
     classes = _Classes(codes)
-    links: dict[Kind, Rows] = {}
     if kind == "informative":
         total = classes.n_informative
         ranks = np.arange(total) if n is None else _ranks(n, total, rng, "informative triplets")
-        links["relative"] = classes.informative(ranks)
-    elif kind == "triplets":
-        links["relative"] = classes.triplets(_ranks(n, classes.n_triplets, rng, "triplets"))
-    elif kind == "balanced":
-        assert n is not None
-        same, other = classes.n_inside, classes.n_across
-        links["must"] = classes.inside(_ranks(n - n // 2, same, rng, "pairs of rows of one class"))
-        links["cannot"] = classes.across(_ranks(n // 2, other, rng, "pairs of rows of two classes"))
-    else:
-        size = len(codes)
-        ranks = _ranks(n, size * (size - 1) // 2, rng, "pairs")
-        pairs = np.column_stack(_unrank_pair(ranks, size))
-        together = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-        links["must"], links["cannot"] = pairs[together], pairs[~together]
-    return _named(cls, names, links, "labels")
+        return {"relative": classes.informative(ranks)}
+    assert n is not None
+    if kind == "triplets":
+        return {"relative": classes.triplets(_ranks(n, classes.n_triplets, rng, "triplets"))}
+    if kind == "balanced":
+        same = _ranks(n - n // 2, classes.n_inside, rng, "pairs of rows of one class")
+        other = _ranks(n // 2, classes.n_across, rng, "pairs of rows of two classes")
+        return {"must": classes.inside(same), "cannot": classes.across(other)}
+    size = len(codes)
+    ranks = _ranks(n, size * (size - 1) // 2, rng, "pairs")
+    pairs = np.column_stack(_unrank_pair(ranks, size))
+    together = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+    return {"must": pairs[together], "cannot": pairs[~together]}
 
 
 def _named(
@@ -98,9 +100,8 @@ def _named(
 # then turned into rows. So every one is equally likely and nothing has to be listed.
 
 
-def _ranks(n: int | None, total: int, rng: RandomState, what: str) -> Rows:
+def _ranks(n: int, total: int, rng: RandomState, what: str) -> Rows:
     """N different numbers below `total`."""
-    assert n is not None
     if n > total:
         raise ValueError(f"asked for {n:,} {what}, but the labels allow only {total:,}")
     if total >= 2**62:

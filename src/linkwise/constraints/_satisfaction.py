@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -160,10 +161,12 @@ def _kept_by_partition(links: Links, cluster: Rows) -> Mask:
 def _kept_by_hierarchy(given: Constraints, tree: Tree, sample_ids: SampleIds) -> Mask:
     """ab|c is satisfied when the tree induces it (Definition 4.1)."""
     names = given._names(given._relative.ends.reshape(-1))
-    if sample_ids is not None and all(isinstance(leaf, int) for leaf in tree.leaves):
-        row = {name: number for number, name in enumerate(sample_ids)}
-        names = [row.get(name, name) for name in names]
-    if names and isinstance(names[0], str) and all(isinstance(leaf, int) for leaf in tree.leaves):
-        texts = [str(name) for name in names]
-        names = [int(text) if INTEGER.fullmatch(text) else text for text in texts]
+    if all(isinstance(leaf, int) for leaf in tree.leaves):  # a tree of row numbers
+        row = {} if sample_ids is None else {name: k for k, name in enumerate(sample_ids)}
+        names = [row.get(name, _as_number(name)) for name in names]
     return tree.displays(zip(*[iter(names)] * 3, strict=True))
+
+
+def _as_number(name: Hashable) -> Hashable:
+    """The number that a name from a text file stands for, if it does."""
+    return int(name) if isinstance(name, str) and INTEGER.fullmatch(name) else name

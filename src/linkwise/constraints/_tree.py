@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise._errors import InputError
 from linkwise._types import LabelsLike
 
-from ._builder import INTEGER
+from ._builder import INTEGER, is_empty
 from ._errors import ConstraintError
 from ._labels import label_codes
 
@@ -73,11 +73,10 @@ class Tree:
             twice = next(leaf for leaf in self.leaves if leaf in seen or seen.add(leaf))  # type: ignore[func-returns-value]
             raise ConstraintError(f"two leaves of the tree are called {twice!r}; names must differ")
         inner = self.parent[:-1]
+        is_above = (inner > np.arange(n_nodes - 1)) & (inner >= n_leaves) & (inner < n_nodes)
         if (
             self.parent[-1] != -1
-            or (inner <= np.arange(n_nodes - 1)).any()
-            or (inner >= n_nodes).any()
-            or (n_nodes > 1 and (inner < n_leaves).any())
+            or not is_above.all()
             or (np.bincount(inner, minlength=n_nodes)[n_leaves:] < 2).any()
         ):
             raise ConstraintError(
@@ -206,10 +205,6 @@ class Tree:
         """Number of leaves."""
         return len(self.leaves)
 
-    @property
-    def _n_inner(self) -> int:
-        return len(self.parent) - len(self.leaves)
-
     @cached_property
     def children(self) -> list[list[int]]:
         """Children of every node, in order."""
@@ -292,6 +287,15 @@ class Tree:
             first[node] = first[self.children[node][0]]
         return first
 
+    @cached_property
+    def _n_below(self) -> NDArray[np.int64]:
+        """Number of leaves below each node."""
+        n_below = np.ones(len(self.parent), dtype=np.int64)
+        n_below[self.n_leaves :] = 0
+        for node, up in enumerate(self.parent[:-1].tolist()):
+            n_below[up] += n_below[node]
+        return n_below
+
     def cut(self, n_clusters: int) -> NDArray[np.int64]:
         """Clusters of the leaves: the tree is cut from the root downwards, level by level.
 
@@ -325,11 +329,7 @@ class Tree:
                 f"{{n_clusters={n_clusters}}} must be between 1 and the number of leaves, "
                 f"{self.n_leaves}"
             )
-        size = np.ones(len(self.parent), dtype=np.int64)
-        size[self.n_leaves :] = 0
-        for node, up in enumerate(self.parent[:-1].tolist()):
-            size[up] += size[node]
-        root = len(self.parent) - 1
+        size, root = self._n_below, len(self.parent) - 1
         parts = [[root]]  # each part is some siblings with all that is below them
         waiting = [(0, -int(size[root]), root)]  # nodes that can be split, by level and size
         while len(parts) < n_clusters:
@@ -375,39 +375,6 @@ class Tree:
             parts.append([parts[child] for child in self.children[node]])
         return parts[-1]
 
-    def restrict(self, ids: Iterable[Hashable]) -> Tree:
-        """The tree that is left when only the leaves `ids` are kept.
-
-        Parameters
-        ----------
-        ids : sequence of hashable
-            Names of the leaves.
-        """
-        wanted = set(ids)
-        kept = np.array([leaf in wanted for leaf in self.leaves] + [True] * self._n_inner)
-        below = np.zeros(len(self.parent), dtype=np.int64)  # kept leaves below each node
-        for node, up in enumerate(self.parent.tolist()):
-            below[node] += kept[node] if node < self.n_leaves else 0
-            if up >= 0:
-                below[up] += below[node]
-        if not below[-1]:
-            raise ConstraintError("none of these ids is a leaf of the tree")
-        events: list[int] = []
-        leaves: list[Hashable] = []
-        stack = [(len(self.parent) - 1, False)]
-        while stack:
-            node, done = stack.pop()
-            children = [child for child in self.children[node] if below[child]]
-            if node < self.n_leaves:
-                events.append(-1)
-                leaves.append(self.leaves[node])
-            elif done:
-                events.append(len(children))
-            else:
-                stack.append((node, True))
-                stack.extend((child, False) for child in reversed(children))
-        return _from_events(events, leaves, None)
-
     def __eq__(self, other: object) -> bool:
         """Equal when both group the same leaves in the same way; order and lengths aside."""
         if not isinstance(other, Tree):
@@ -443,17 +410,17 @@ def as_tree(tree: TreeLike) -> Tree:
         return Tree.from_taxonomy(tree)  # type: ignore[arg-type]
     if isinstance(tree, (list, tuple)):
         return Tree.from_nested(tree)
-    if isinstance(tree, Path) or (isinstance(tree, str) and "(" not in tree and ";" not in tree):
-        path = Path(tree)
-        if not path.exists():
-            raise ConstraintError(f"{path}: no such file, and not a tree in Newick format either")
-        return Tree.from_newick(path.read_text(encoding="utf-8"))
-    if isinstance(tree, str):
+    if not isinstance(tree, (str, Path)):
+        raise ConstraintError(
+            f"cannot read a {type(tree).__name__} as a tree; give Newick text, a path, nested "
+            "lists, a taxonomy table, a linkage matrix or a Tree"
+        )
+    if set("(;") & set(str(tree)) and isinstance(tree, str):
         return Tree.from_newick(tree)
-    raise ConstraintError(
-        f"cannot read a {type(tree).__name__} as a tree; give Newick text, a path, nested lists, "
-        "a taxonomy table, a linkage matrix or a Tree"
-    )
+    path = Path(tree)
+    if not path.exists():
+        raise ConstraintError(f"{path}: no such file, and not a tree in Newick format either")
+    return Tree.from_newick(path.read_text(encoding="utf-8"))
 
 
 # -------------------------------------------------------------------- reading
@@ -463,18 +430,12 @@ def _ranks(
     table: Taxonomy, ids: Sequence[Hashable] | None
 ) -> tuple[list[list[Hashable]], list[Hashable]]:
     """The columns of a taxonomy with None for empty cells, and the leaves."""
-    if hasattr(table, "columns"):
-        columns = [list(table[name]) for name in table.columns]
-    elif isinstance(table, Mapping):
-        columns = [list(column) for column in table.values()]
-    else:
-        columns = [list(column) for column in zip(*table, strict=True)]
-    sizes = {len(column) for column in columns}
+    ranks = [[None if is_empty(cell) else cell for cell in part] for part in _columns(table)]
+    sizes = {len(column) for column in ranks}
     if len(sizes) != 1 or 0 in sizes:
         raise ConstraintError(
             f"a taxonomy needs columns of one length with at least one row, not {sorted(sizes)}"
         )
-    ranks = [[None if _is_empty(cell) else cell for cell in column] for column in columns]
     last = ranks[-1]
     if ids is None and None not in last and len(set(last)) == len(last):
         return ranks[:-1], list(last)
@@ -484,8 +445,10 @@ def _ranks(
     return ranks, leaves
 
 
-def _is_empty(cell: object) -> bool:
-    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+def _columns(table: Taxonomy) -> Iterable[Iterable[Hashable]]:
+    if hasattr(table, "columns"):
+        return [table[name] for name in table.columns]
+    return table.values() if isinstance(table, Mapping) else zip(*table, strict=True)
 
 
 def _walk(groups: _Groups, events: list[int], leaves: list[Hashable]) -> None:
@@ -535,73 +498,96 @@ _TOKEN = re.compile(
 
 def _newick_events(text: str) -> tuple[list[int], list[Hashable], list[float] | None]:
     """Walk Newick text: post-order events, leaf names and branch lengths, step by step."""
-    events: list[int] = []
-    names: list[str] = []
-    lengths: list[float] = []
-    open_at: list[int] = []  # where each open parenthesis stands
-    counts: list[int] = []  # children seen so far in each
-    fresh, measured, place, ended = True, False, 0, False
-    for match in _tokens(text):
-        place = match.start()
-        if ended:
-            raise _newick_error("more than one tree", text, place)
-        mark = match["mark"]
-        name = match["name"] if match["quoted"] is None else match["quoted"].replace("''", "'")
-        if mark == "(" and fresh:
-            open_at.append(place)
-            counts.append(0)
-        elif mark in (",", ")") and open_at and not fresh:
-            counts[-1] += 1
-            fresh = mark == ","
+    reader = _Newick(text)
+    reader.read()
+    whole = all(INTEGER.fullmatch(name) for name in reader.names)
+    leaves: list[Hashable] = [int(name) for name in reader.names] if whole else [*reader.names]
+    return reader.events, leaves, reader.lengths if reader.is_measured else None
+
+
+class _Newick:
+    """A parser without recursion: trees may be as deep as they have leaves."""
+
+    def __init__(self, text: str):
+        self.text, self.place = text, 0
+        self.events: list[int] = []
+        self.names: list[str] = []
+        self.lengths: list[float] = []
+        self.is_measured = False
+        self._open: list[int] = []  # where each open parenthesis is
+        self._n_children: list[int] = []  # so far, of each open parenthesis
+        self._is_fresh = True  # whether a node must come next
+        self._has_ended = False
+
+    def read(self) -> None:
+        """Read the whole text."""
+        for match in self._tokens():
+            if self._has_ended:
+                raise self._error("more than one tree")
+            if match["mark"]:
+                self._mark(match["mark"])
+            elif match["length"] is not None:
+                self._length(match["length"])
+            elif match["quoted"] is not None:
+                self._name(match["quoted"].replace("''", "'"))
+            else:
+                self._name(match["name"])
+        if self._open:
+            self.place = self._open[-1]
+            raise self._error("a parenthesis is never closed")
+        if self._is_fresh:
+            raise self._error("the tree ends where a name or '(' should be")
+
+    def _tokens(self) -> Iterable[re.Match[str]]:
+        end = 0
+        while end < len(self.text):
+            self.place = end
+            match = _TOKEN.match(self.text, end)
+            if match is None:
+                raise self._error(f"unexpected {self.text[end]!r}")
+            end = match.end()
+            if match.lastgroup:  # not a blank or a comment
+                yield match
+
+    def _mark(self, mark: str) -> None:
+        if mark == "(" and self._is_fresh:
+            self._open.append(self.place)
+            self._n_children.append(0)
+        elif mark in ",)" and self._open and not self._is_fresh:
+            self._n_children[-1] += 1
             if mark == ")":
-                open_at.pop()
-                events.append(counts.pop())
-                lengths.append(0.0)
-        elif mark == ";" and not fresh and not open_at:
-            ended = True
-        elif mark:
-            raise _newick_error(f"unexpected {mark!r}", text, place)
-        elif match["length"] is not None:
-            if fresh:
-                raise _newick_error("a branch length without a node", text, place)
-            lengths[-1], measured = _length(match["length"], text, place), True
-        elif name is not None and fresh:
-            names.append(name)
-            events.append(-1)
-            lengths.append(0.0)
-            fresh = False
-        elif name is not None and events[-1] < 0:
-            raise _newick_error(f"unexpected {name!r} (quote names with blanks)", text, place)
-    if open_at:
-        raise _newick_error("a parenthesis is never closed", text, open_at[-1])
-    if not names or fresh:
-        raise _newick_error("the tree ends where a name or '(' should stand", text, place)
-    whole = all(INTEGER.fullmatch(name) for name in names)
-    leaves: list[Hashable] = [int(name) for name in names] if whole else list(names)
-    return events, leaves, lengths if measured else None
+                self._open.pop()
+                self._add(self._n_children.pop())
+            self._is_fresh = mark == ","
+        elif mark == ";" and not self._is_fresh and not self._open:
+            self._has_ended = True
+        else:
+            raise self._error(f"unexpected {mark!r}")
 
+    def _name(self, name: str) -> None:
+        if self._is_fresh:
+            self.names.append(name)
+            self._add(-1)
+        elif self.events[-1] < 0:  # behind a leaf; behind a parenthesis it names an inner node
+            raise self._error(f"unexpected {name!r} (quote names with blanks)")
 
-def _tokens(text: str) -> Iterable[re.Match[str]]:
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            raise _newick_error(f"unexpected {text[place]!r}", text, place)
-        place = match.end()
-        if match.lastgroup:  # not a blank or a comment
-            yield match
+    def _length(self, number: str) -> None:
+        if self._is_fresh:
+            raise self._error("a branch length without a node")
+        try:
+            self.lengths[-1], self.is_measured = float(number), True
+        except ValueError:
+            raise self._error(f"{number!r} is not a branch length") from None
 
+    def _add(self, event: int) -> None:
+        self.events.append(event)
+        self.lengths.append(0.0)
+        self._is_fresh = False
 
-def _length(number: str, text: str, place: int) -> float:
-    try:
-        return float(number)
-    except ValueError:
-        raise _newick_error(f"{number!r} is not a branch length", text, place) from None
-
-
-def _newick_error(what: str, text: str, place: int) -> ConstraintError:
-    around = text[max(0, place - 15) : place + 15].replace("\n", " ")
-    return ConstraintError(f"not a Newick tree: {what} at character {place + 1} (near {around!r})")
+    def _error(self, what: str) -> ConstraintError:
+        around = self.text[max(0, self.place - 15) : self.place + 15].replace("\n", " ")
+        where = f"at character {self.place + 1} (near {around!r})"
+        return ConstraintError(f"not a Newick tree: {what} {where}")
 
 
 def _quote(name: str) -> str:

@@ -71,7 +71,7 @@ def answer_cards(
         while True:
             while not is_over and len(out) < oracle.parallel and n_answered + len(out) != n:
                 slot = next(slots)
-                card = session.ask_set(size, who=slot)
+                card = session.ask(set_size=size, who=slot)
                 if card is None:
                     break
                 out.append((slot, card, pool.submit(oracle.group, card.rows)))
@@ -89,7 +89,7 @@ def answer_cards(
                 n_answered += 1
                 if progress is not None:
                     progress(n_answered)
-            session.release(who=slot)
+            session.ask(0, who=slot)
     if error is not None:
         raise error
     return n_answered
@@ -97,14 +97,14 @@ def answer_cards(
 
 def _tell(session: Session, card: SetQuestion, groups: Groups, author: str) -> bool:
     """Store an answer; what it leaves open is unsure. False if all of it was there already."""
-    before = len(session.answers)
-    session.tell_set(groups, who=author)
+    before = len(session.snapshot().answers)
+    session.tell(groups, who=author)
     place = {row: number for number, group in enumerate(groups) for row in group}
-    confirms = len(session.answers) == before  # says what follows from earlier answers
+    confirms = len(session.snapshot().answers) == before  # says what follows from earlier answers
     for question in card.pairs:
         i, j = question
         if i not in place or j not in place:
             session.tell("unsure", question, who=author)
         elif confirms:
             session.tell(place[i] == place[j], question, who=author)
-    return len(session.answers) > before
+    return len(session.snapshot().answers) > before

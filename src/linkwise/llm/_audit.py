@@ -107,7 +107,7 @@ def overrule(session: Session, model: str) -> list[Answer]:
         if wrong is None:
             return gone
         gone.append(max(wrong, key=lambda one: surprise.get(one.id, 0.0)))
-        session.retract(gone[-1])
+        session.undo(entry=gone[-1])
 
 
 def disagreements(session: Session, model: str) -> list[Answer]:
@@ -124,7 +124,11 @@ def disagreements(session: Session, model: str) -> list[Answer]:
     answers : list of Answer
         Without those that a person has answered.
     """
-    people = {one.question.pair for one in session.answers if one.who != model and one.is_active}
+    people = {
+        one.question.pair
+        for one in session.snapshot().answers
+        if one.who != model and one.is_active
+    }
     found = [pair for pair in _surprises(session, model) if pair[0].question.pair not in people]
     return [one for one, _ in sorted(found, key=lambda pair: -pair[1])]
 

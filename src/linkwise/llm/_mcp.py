@@ -65,8 +65,8 @@ def make_server(session: Session, record: Callable[[int], JsonDict], who: str = 
 
     def answer(i: int, j: int, answer: str, context: Any) -> str:
         """Answer whether rows i and j belong together: same, different or unsure."""
-        dispute = _proposals.answer_as_agent(session, answer, (i, j), author(context))
-        return "stored" if dispute is None else f"stored, but it contradicts: {dispute}"
+        disputes = _proposals.answer_as_agent(session, answer, (i, j), author(context))
+        return f"stored, but it contradicts: {disputes[0]}" if disputes else "stored"
 
     def propose_merge(cluster: int, other: int, context: Any) -> str:
         """Propose that two clusters are one; a person decides."""

@@ -301,7 +301,7 @@ class ChatOracle:
             The session it has answered, with the answers of an audit if there was one.
         """
         seen = evidence_of(self.replies.cards(self.model, self._prompt))
-        given = {a.question.pair: a.said for a in session.answers if a.who == self.model}
+        given = {a.question.pair: a.said for a in session.snapshot().answers if a.who == self.model}
         said = list(given.values())
         said_same = Count(said.count("same"), said.count("same") + said.count("different"))
         audit = audit_counts(session, self.model)

@@ -108,7 +108,7 @@ def decide(session: Session, number: int, accept: bool) -> None:
 
 def answer_as_agent(
     session: Session, answer: str, pair: tuple[int, int], who: str
-) -> Dispute | None:
+) -> list[Dispute]:
     """Store an answer of an agent, whose error rates are unknown: with the weight of the prior."""
     weight = ErrorRates.estimate(Evidence()).weight("same")  # that of "different" is the same
     return session.tell(answer, pair, weight=weight, who=who)
@@ -137,7 +137,7 @@ def take_back(session: Session, who: str) -> int:
     1
     """
     undone = []
-    while step := session.undo(1 + len(session.answers), who=who):
+    while step := session.undo(1 + len(session.snapshot().answers), who=who):
         undone += step
     kept = [asdict(one) for one in proposals(session) if one.who != who or one.state == "declined"]
     session.set_metadata(**{_KEY: kept})

@@ -88,7 +88,7 @@ def make_api(current: Current, here: Callable[[], Sequence[str]]) -> FastAPI:
 
     def file() -> Path | None:
         try:
-            return current().session.path
+            return current().session.snapshot().path
         except NoSession:
             return None
 
@@ -139,7 +139,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
         Entailed answers are not stored again, so that a card counts once.
         """
         controller = current()
-        clashes = controller.session.tell_set(given.groups, weight=given.weight, who=given.who)
+        clashes = controller.session.tell(given.groups, weight=given.weight, who=given.who)
         return {"disputes": [controller.questions.dispute(clash) for clash in clashes]}
 
     @app.post("/api/answer")
@@ -151,9 +151,9 @@ def _add_interview(app: FastAPI, current: Current) -> None:
         """
         controller = current()
         pair = (given.i, given.j)
-        clash = controller.questions.answer(given.said, pair, given.who, given.weight)
+        clashes = controller.questions.answer(given.said, pair, given.who, given.weight)
         return {
-            "dispute": None if clash is None else controller.questions.dispute(clash),
+            "disputes": [controller.questions.dispute(clash) for clash in clashes],
             "question": controller.questions.next_for_programs(given.who),
             "version": controller.session.snapshot().version,
         }
@@ -173,12 +173,12 @@ def _add_interview(app: FastAPI, current: Current) -> None:
         """Set the number of clusters and refit; undo reverts it."""
         session = current().session
         session.set_n_clusters(given.n_clusters, who=given.who)
-        return {"n_clusters": session.n_clusters}
+        return {"n_clusters": session.snapshot().n_clusters}
 
     @app.post("/api/take-back")
     def retract(given: TakeBack) -> JsonDict:
         """Retract one answer of any annotator."""
-        current().session.retract(given.id, who=given.who)
+        current().session.undo(entry=given.id, who=given.who)
         return {"taken_back": given.id}
 
     @app.get("/api/answers")
@@ -204,7 +204,7 @@ def _add_results(app: FastAPI, current: Current) -> None:
     def labels() -> JsonDict:
         """The cluster of every row in the newest fit; 409 before the first (POST /api/refit)."""
         controller = current()
-        if controller.session.latest is None:
+        if controller.session.snapshot().fit is None:
             raise HTTPException(409, "there is no fit yet; POST /api/refit makes one")
         return _labels(controller)
 

@@ -36,7 +36,7 @@ class Corrections:
             if number not in numbers:
                 raise ValueError(f"there is no cluster {number}; there are {numbers}")
         if len(clusters) == 1:
-            seed = self._session.random_state
+            seed = self._session.snapshot().settings["random_state"]
             halves = split_in_two(view.labels, clusters[0], view.columns, seed)
             if not halves:
                 raise ValueError("All records of this cluster are alike.")
@@ -90,7 +90,7 @@ class Corrections:
             if len(set(rows)) < 2:
                 raise ValueError("Select at least two records that belong together.")
             answers = [("same", (rows[0], other)) for other in rows[1:]]
-            session.set_n_clusters(session.n_clusters, answers, who=who)
+            session.set_n_clusters(session.snapshot().n_clusters, answers, who=who)
             return f"{n} belong together"
         if kind == "new":
             session.move(rows, None, who=who)

@@ -232,26 +232,26 @@ def python_lines(controller: Controller) -> str:
     """Python code that reproduces the clusters."""
     session = controller.session
     recipe = controller.records.recipe or "# X: the data, and ids: the id of each row, or None\n"
-    if session.path is not None:
-        path = str(session.path.resolve())
+    now = session.snapshot()
+    if now.path is not None:
+        path = str(now.path.resolve())
         return (
             "from linkwise import Session\n"
             f"{recipe}\n"
             f"with Session.open({path!r}, X, sample_ids=ids) as session:\n"
             "    labels = session.refit().labels\n"
         )
-    model = session.model
-    k = session.n_clusters or len(set(session.refit().labels.tolist()))
-    settings = {**model.get_params(deep=False), "n_clusters": int(k)}
+    kind, k = now.settings["model"], now.n_clusters or len(set(session.refit().labels.tolist()))
+    settings = {**kind["params"], "n_clusters": int(k)}
     if settings.get("random_state", 0) is None:
-        settings["random_state"] = session.random_state
+        settings["random_state"] = now.settings["random_state"]
     given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return (
-        f"from {'.'.join(type(model).__module__.split('.')[:2])} import {type(model).__name__}\n"
+        f"from {kind['module']} import {kind['name']}\n"
         f"{recipe}\n"
         "# This session is in memory only: the model is fitted again, and may differ a little\n"
         "# from the one in the studio, which starts each fit from the one before.\n"
-        f"model = {type(model).__name__}({given})\n"
+        f"model = {kind['name']}({given})\n"
         'labels = model.fit(X, constraints="constraints.csv", sample_ids=ids).labels_\n'
     )
 

@@ -82,6 +82,7 @@ class Map:
 
     def __init__(self, session: Session, clusters: Clusters):
         self._session, self._clusters = session, clusters
+        self._seed: int = session.snapshot().settings["random_state"]
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._places: Places | None = None
@@ -107,8 +108,7 @@ class Map:
                 self._thread.start()
 
     def _run(self) -> None:
-        X, seed = self._session.X, self._session.random_state
-        self._places = lay_out(X, seed)
+        self._places = lay_out(self._session.X, self._seed)
         self.changed()
 
     def points(self) -> JsonDict | None:
@@ -127,7 +127,7 @@ class Map:
 
     def rows(self) -> NDArray[np.int64]:
         """The rows to draw: all, or a random sample, in ascending order."""
-        return sample_rows(self._session.X.shape[0], self._session.random_state)
+        return sample_rows(self._session.X.shape[0], self._seed)
 
     def picture(self, now: SessionSnapshot) -> JsonDict:
         """Clusters of the drawn rows, and the newest links; updated after each change."""

@@ -64,7 +64,7 @@ class ModelChoice:
         from linkwise.selection import AutoCluster
 
         session = self._session
-        n_rows = session.X.shape[0]
+        n_rows, seed = session.X.shape[0], session.snapshot().settings["random_state"]
         ids = [session.name(row) for row in range(n_rows)]
         known = session.constraints.to_rows(n_rows, ids)
-        return AutoCluster(random_state=session.random_state).fit(session.X, constraints=known)
+        return AutoCluster(random_state=seed).fit(session.X, constraints=known)

@@ -68,7 +68,7 @@ class View:
         name = unquote(cookies.get("linkwise_name", "")).strip()
         # Whoever comes by a link from elsewhere is not the person who started the studio.
         is_stranger = not name and self._studio.is_shared
-        self.who = "" if is_stranger else name or self._studio.controller.session.who
+        self.who = "" if is_stranger else name or self._studio.controller.session.snapshot().who
         self._page = StudioPage()
         self._page.props["stamp"] = 0
         self._page.props["me"] = self.who

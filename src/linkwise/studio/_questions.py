@@ -51,7 +51,7 @@ class Questions:
 
     def card(self, who: str | None, size: int) -> JsonDict | None:
         """The next set question with its records; None if there is none."""
-        asked = self._session.ask_set(size, who=who)
+        asked = self._session.ask(set_size=size, who=who)
         if asked is None:
             return None
         return {
@@ -117,30 +117,21 @@ class Questions:
     # ---------------------------------------------------------------- answering
 
     def answer(
-        self, said: str, pair: tuple[int, int], who: str | None = None, weight: float = 1.0
-    ) -> Dispute | None:
+        self, said: str, pair: tuple[int, int], who: str | None = None, weight: float = 1.0,
+        *, replace: bool = False,
+    ) -> list[Dispute]:  # fmt: skip
         """Record an answer; return what it contradicts.
 
         If k is unknown and the answer reveals a new group, a refit is requested at once, so that
         the new group gets a cluster.
         """
-        session = self._session
-        dispute = session.tell(said, pair, who=who, weight=weight)
-        fit = session.latest
-        if said == "different" and session.n_clusters is None and fit is not None:
-            n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
-            if session.progress.n_groups > n_shown:
-                session.refit(wait=False)
-        return dispute
-
-    def answer_again(self, said: str, pair: tuple[int, int], who: str | None) -> Dispute | None:
-        """Replace the earlier answers of a person to a pair."""
-        name = who or self._session.who
-        for answer in self._session.snapshot().answers:
-            is_theirs = answer.is_active and answer.who == name
-            if is_theirs and {answer.i, answer.j} == set(pair) and answer.said != said:
-                self._session.retract(answer, who=who)
-        return self.answer(said, pair, who)
+        disputes = self._session.tell(said, pair, who=who, weight=weight, replace=replace)
+        now = self._session.snapshot()
+        if said == "different" and now.n_clusters is None and now.fit is not None:
+            n_shown = len(np.unique(now.fit.labels[now.fit.labels >= 0]))
+            if now.progress.n_groups > n_shown:
+                self._session.refit(wait=False)
+        return disputes
 
     def retract(self, number: int, count: bool, who: str | None = None) -> None:
         """Retract a log entry by the id that `history` gives it."""
@@ -149,7 +140,7 @@ class Questions:
         if count:
             entries += [one for one in now.cluster_counts if one.id == number]
             entries += [one for one in now.corrections if one.id == -number]
-        self._session.retract(entries[0] if entries else number, who=who)
+        self._session.undo(entry=entries[0] if entries else number, who=who)
 
     # ---------------------------------------------------------------- the log
 

@@ -247,7 +247,7 @@ class Studio:
         """
         self._views.discard(view)
         if self._open and self.has_session and view.who not in self.people:
-            self._start(self.run(lambda: self.controller.session.release(who=view.who)))
+            self._start(self.run(lambda: self.controller.session.ask(0, who=view.who)))
         self.refresh()
 
     @property

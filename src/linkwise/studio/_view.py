@@ -169,10 +169,7 @@ def _add_questions(app: FastAPI, current: Current) -> None:
     @app.post("/view/answer", include_in_schema=False)
     def answer(given: PageAnswer) -> JsonDict:
         controller, pair = current(), (given.i, given.j)
-        if given.again:
-            controller.questions.answer_again(given.said, pair, given.who)
-        else:
-            controller.questions.answer(given.said, pair, given.who)
+        controller.questions.answer(given.said, pair, given.who, replace=given.again)
         return reply(controller, given.who)
 
     @app.post("/view/card", include_in_schema=False)
@@ -181,7 +178,7 @@ def _add_questions(app: FastAPI, current: Current) -> None:
 
     @app.post("/view/release", include_in_schema=False)
     def release(asking: Asking) -> JsonDict:
-        current().session.release(who=asking.who)
+        current().session.ask(0, who=asking.who)
         return {}
 
     @app.post("/view/retract", include_in_schema=False)
