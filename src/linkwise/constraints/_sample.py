@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.random import sample_without_replacement
 
 from linkwise._types import LabelsLike, RandomState, Seed
 
@@ -30,6 +28,12 @@ if TYPE_CHECKING:
 
 
 _MOST_TRIPLETS = 10_000_000  # 240 MB of row numbers
+
+
+def _generator(seed: Seed) -> RandomState:
+    from sklearn.utils import check_random_state  # here: files are read and checked without it
+
+    return check_random_state(seed)
 
 
 def from_labels(
@@ -54,7 +58,7 @@ def from_labels(
         add_labels(builder, y, ids)
         return cls._of(builder.build())
     names, codes = known_labels(y, ids)
-    links = _drawn(codes, n, kind, check_random_state(random_state))
+    links = _drawn(codes, n, kind, _generator(random_state))
     return _named(cls, names, links, "labels")
 
 
@@ -106,6 +110,8 @@ def _ranks(n: int, total: int, rng: RandomState, what: str) -> Rows:
         raise ValueError(f"asked for {n:,} {what}, but the labels allow only {total:,}")
     if total >= 2**62:
         raise ValueError(f"too many {what} to draw from ({total:.1e}); use fewer rows")
+    from sklearn.utils.random import sample_without_replacement
+
     return sample_without_replacement(total, n, random_state=rng).astype(np.int64)
 
 
@@ -191,7 +197,7 @@ def from_tree(
     elif how == "sample":
         if n is None or n < 0:
             raise ValueError(f"how='sample' needs the number of triplets n, not {n}")
-        ends = _induced(tree, n, check_random_state(random_state))
+        ends = _induced(tree, n, _generator(random_state))
     elif how == "all":
         ends = _all_induced(tree)
     else:
@@ -272,7 +278,7 @@ def subset(given: Constraints, n: int, random_state: Seed) -> Constraints:
     total = given.n_constraints
     if not 0 <= n <= total:
         raise ValueError(f"n={n} must be between 0 and the number of constraints, {total}")
-    return given.take(check_random_state(random_state).choice(total, n, replace=False))
+    return given.take(_generator(random_state).choice(total, n, replace=False))
 
 
 def by_kind(given: Constraints, mask: NDArray[np.bool_]) -> list[Rows]:
@@ -285,7 +291,7 @@ def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
     """See `Constraints.flip`."""
     if not 0 <= share <= 1:
         raise ValueError(f"share={share} must be between 0 and 1")
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     total = given.n_constraints
     wrong = np.zeros(total, dtype=bool)
     wrong[rng.choice(total, round(share * total), replace=False)] = True
