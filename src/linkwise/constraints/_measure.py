@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, is_sparse
 
-from ._labels import row_names
+from ._arguments import row_names
 from ._links import Rows
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from linkwise._types import LabelsLike, RandomState, Seed
 
+from ._arguments import add_labels, known_labels
 from ._builder import ARITY, KINDS, Builder, Kind, Parts
 from ._errors import ConstraintError
-from ._labels import add_labels, known_labels
 from ._links import Links, Rows, concatenate, merge_repeated
 from ._tree import Tree, TreeLike, as_tree
 
