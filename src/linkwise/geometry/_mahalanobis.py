@@ -1,4 +1,4 @@
-"""Squared Euclidean and Mahalanobis distances: given, or learnt in closed form.
+"""Squared Euclidean and Mahalanobis distances: given, or learned in closed form.
 
 The cost of a row x in cluster c is
 
@@ -82,7 +82,7 @@ class Mahalanobis(Geometry):
         super().__init__(
             n_clusters, d, float(variance.mean()), learns=metric != "identity", prior=prior, eta=eta
         )
-        # Nothing can be learnt of a constant feature: its floor keeps its weight at 1.
+        # Nothing can be learned of a constant feature: its floor keeps its weight at 1.
         self.scale: Floats = np.where(variance > 0, variance, 1.0 / regularization)
         self._categories = tuple(categories)
         for start, stop in self._categories:
