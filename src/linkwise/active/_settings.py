@@ -20,7 +20,7 @@ from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number, refuse_unknown_ids
 from linkwise.constraints import as_constraints
 
-from ._imported_answers import sort_answers
+from ._answer_log import sort_answers
 from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
