@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from linkwise._errors import InputError
 from linkwise.constraints import Constraints, as_constraints
+from linkwise.constraints._diagnosis import Given
 
 from ._corrections import Correction, overruled_by
 from ._incremental_closure import IncrementalClosure, explain, fold, links
@@ -259,18 +260,17 @@ class AnswerLog:
         """Active answers of a person in order; answers given together form one step."""
         mine = {answer.id: answer for answer in self.active if answer.who == who}
         steps: list[tuple[tuple[int, int], list[LogEntry]]] = []
-        for place, count in enumerate(self.counts):
-            if count.is_active and count.who == who:
-                with_it = [mine.pop(number) for number in count.answers if number in mine]
-                steps.append(((count.after, place + 1), [count, *with_it]))
-        for place, one in enumerate(self.corrections):
+        others: list[ClusterCountAnswer | Correction] = [*self.counts, *self.corrections]
+        for place, one in enumerate(others):
             if one.is_active and one.who == who:
-                steps.append(((one.after, len(self.counts) + place + 1), [one]))
+                numbers = one.answers if isinstance(one, ClusterCountAnswer) else ()
+                with_it = [mine.pop(number) for number in numbers if number in mine]
+                steps.append(((one.after, place + 1), [one, *with_it]))
         cards: dict[int, list[LogEntry]] = {}
         for number, answer in mine.items():
             cards.setdefault(number if answer.card is None else answer.card, []).append(answer)
         steps += [((number, 0), together) for number, together in cards.items()]
-        return [step for _, step in sorted(steps, key=lambda found: found[0])]
+        return [step for _, step in sorted(steps, key=lambda step: step[0])]
 
     def find(self, said: LogEntry | int) -> LogEntry:
         """The active entry with this `id`; ValueError if there is none."""
@@ -378,7 +378,7 @@ def sort_answers(
             f"the answers name ids ({known.rows[0]!r}, ...) but the rows here have none; "
             "{give_ids}"
         )
-    place: dict[Any, int] = dict(enumerate(range(n_rows)))
+    place: Mapping[Hashable, int] = {row: row for row in range(n_rows)}
     if ids is not None:
         place = {str(name): row for row, name in enumerate(ids)}
     given: list[tuple[int, int, Verdict, float]] = []
@@ -386,16 +386,22 @@ def sort_answers(
     pairs = known.as_pairs()
     for one in (pairs.at(number) for number in range(pairs.n_constraints)):
         names = [row if ids is None else str(row) for row in one.rows]
-        missing = [str(name) for name in names if name not in place]
-        if one.kind == "relative":
-            dropped.append(f"{one} (relative; a session asks about pairs)")
-        elif missing:
-            dropped.append(f"{one} (no row is called {missing[0]})")
+        reason = _why_not(one, names, place)
+        if reason:
+            dropped.append(f"{one} ({reason})")
+            continue
+        i, j = (place[name] for name in names)
+        said: Verdict = "same" if one.kind == "must" else "different"
+        if repeated(Question(i, j), said) is None:
+            given.append((i, j, said, one.weight))
         else:
-            said: Verdict = "same" if one.kind == "must" else "different"
-            i, j = (place[name] for name in names)
-            if repeated(Question(i, j), said) is not None:
-                n_repeated += 1
-            else:
-                given.append((i, j, said, one.weight))
+            n_repeated += 1
     return given, ImportedAnswers(len(given), n_repeated, dropped)
+
+
+def _why_not(one: Given, names: Sequence[Hashable], place: Mapping[Hashable, int]) -> str:
+    """Why a constraint cannot be an answer; empty if it can."""
+    if one.kind == "relative":
+        return "relative; a session asks about pairs"
+    missing = [str(name) for name in names if name not in place]
+    return f"no row is called {missing[0]}" if missing else ""

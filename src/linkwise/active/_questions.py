@@ -6,6 +6,7 @@ two groups; the closure implies the rest. They are stored as one step, and undon
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -244,18 +245,20 @@ def check_groups(groups: object, n_rows: int) -> list[list[int]]:
     """Groups of different rows of the data; refuses anything else."""
     if not isinstance(groups, Iterable) or isinstance(groups, str | Mapping):
         raise InputError(f"groups={groups!r}: expected lists of row numbers")
-    found: list[list[int]] = []
-    for group in groups:
-        if not isinstance(group, Iterable) or isinstance(group, str):
-            raise InputError(f"groups: {group!r} is not a list of row numbers")
-        found.append([_row(row, n_rows) for row in group])
-    rows = [row for group in found for row in group]
-    if len(set(rows)) < len(rows):
-        twice = next(row for row in rows if rows.count(row) > 1)
+    checked = [_group(group, n_rows) for group in groups]
+    rows = Counter(row for group in checked for row in group)
+    twice = next((row for row, n in rows.items() if n > 1), None)
+    if twice is not None:
         raise InputError(f"groups: row {twice} stands twice; each row belongs to one group")
     if len(rows) > MOST_RECORDS:
         raise InputError(f"groups: {len(rows)} rows; at most {MOST_RECORDS} fit on one card")
-    return [group for group in found if group]
+    return [group for group in checked if group]
+
+
+def _group(group: object, n_rows: int) -> list[int]:
+    if not isinstance(group, Iterable) or isinstance(group, str):
+        raise InputError(f"groups: {group!r} is not a list of row numbers")
+    return [_row(row, n_rows) for row in group]
 
 
 def _row(row: object, n_rows: int) -> int:
