@@ -366,11 +366,15 @@ def test_folds_of_a_default_index_keep_their_labels(monkeypatch):
     monkeypatch.setattr(_validation, "_warned_of_index", False)
     X, _, known = drawn()
     search = GridSearchCV(
-        PCKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=KFold(3), scoring=LinksScorer(known)
-    )
+        PCKMeans(random_state=0), {"n_clusters": [2, 3]}, refit="links",
+        cv=KFold(3, shuffle=True, random_state=0), error_score="raise",
+        scoring={"links": LinksScorer(known), "own": lambda model, X, y=None: model.score(X)},
+    )  # fmt: skip
     with pytest.warns(UserWarning, match="left out") as caught:
         search.fit(pd.DataFrame(X), constraints=known)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    for name in ("links", "own"):
+        assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
+    assert search.best_params_ == {"n_clusters": 3}
     assert sum("left out" in str(one.message) for one in caught) == 1
 
 
@@ -388,6 +392,25 @@ def test_an_index_of_numbers_is_meant_and_says_so(monkeypatch):
     away = pd.DataFrame(X, index=np.arange(len(X)) + 1000)
     with pytest.raises(ValueError, match="none of the 30 constraints"):
         PCKMeans(3, random_state=0).fit(away, constraints=known)
+
+
+def test_strings_in_X_name_the_function_that_reads_them():
+    for X in (
+        pd.DataFrame({"color": ["red", "blue"]}),
+        np.array([["red"], ["blue"]], dtype=object),
+    ):
+        with pytest.raises(ValueError, match="linkwise.table_features"):
+            PCKMeans(2).fit(X)
+
+
+def test_inertia_is_that_of_k_means():
+    X, _, known = drawn()
+    weight = np.random.default_rng(0).random(len(X))
+    for given in (None, known):
+        model = PCKMeans(3, random_state=0).fit(X, constraints=given, sample_weight=weight)
+        distances = np.sum((X - model.cluster_centers_[model.labels_]) ** 2, axis=1)
+        np.testing.assert_allclose(model.inertia_, weight @ distances)
+    assert not hasattr(PCKMeans(3), "inertia_")
 
 
 def test_constraints_in_the_place_of_y():
