@@ -68,9 +68,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _ROLES = {name: role for role, names in _NAMES.items() for name in names}
 _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
-    **dict.fromkeys(("1", "+1", "1.0", "yes", "true"), "must"),
+    **dict.fromkeys(("1", "+1", "1.0", "yes", "y", "ja", "true"), "must"),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different"), "cannot"),
-    **dict.fromkeys(("apart", "-1", "-1.0", "0", "0.0", "no", "false"), "cannot"),
+    **dict.fromkeys(("apart", "-1", "-1.0", "0", "0.0", "no", "n", "nein", "false"), "cannot"),
     **dict.fromkeys(("relative", "closer"), "relative"),
 }
 _EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"

@@ -28,7 +28,10 @@ from ._geometry import Eta, Geometry, HasSimilaritySquares, Rayleigh, step_down
 from ._moments import Moments
 
 Metric = Literal["identity", "diagonal", "full"]
-_CATEGORY_FLOOR = 0.25  # of the variance inside clusters, as a share of that in all the data
+# Least variance of a category inside clusters, as a share of that in all the data: a category that
+# every cluster keeps apart has none, and without a floor its weight would grow until the clusters
+# copy it. Bounds the weight by 4; set by hand.
+_CATEGORY_FLOOR = 0.25
 _ROUNDING = 1e-12  # relative error of a difference of squares
 
 
