@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,27 +179,28 @@ def add_labels(builder: Builder, labels: LabelsLike, ids: Sequence[Hashable] | N
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     hub = np.repeat(order[starts], np.diff(starts, append=len(order)))
-    inside = order != hub
-    add = _adder(builder, names, source)
-    add("must", hub[inside], order[inside])
+    must = np.column_stack([hub, order])[order != hub]
+    line = names if isinstance(names, np.ndarray) else np.arange(len(names))
+    add_positions(builder, "must", names, must, source, line[must[:, 1]])
     if len(starts) > _MAX_CLASSES:
         raise ConstraintError(
             f"labels with {len(starts):,} classes would need a cannot-link for every two of them; "
             f"the limit is {_MAX_CLASSES:,} classes: give groups (or must-links) instead"
         )
     first, second = np.triu_indices(len(starts), 1)
-    add("cannot", order[starts][first], order[starts][second])
+    cannot = order[starts][np.column_stack([first, second])]
+    add_positions(builder, "cannot", names, cannot, source, line[cannot[:, 1]])
 
 
-def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Callable[..., None]:
-    def add(kind: Kind, i: Rows, j: Rows) -> None:
-        if isinstance(names, np.ndarray):
-            builder.add(kind, [names[i], names[j]], None, source, names[j])
-        elif len(i):
-            columns = [[names[k] for k in i.tolist()], [names[k] for k in j.tolist()]]
-            builder.add(kind, columns, None, source, np.asarray(j, dtype=np.int64))
-
-    return add
+def add_positions(
+    builder: Builder, kind: Kind, names: Rows | list[Hashable], ends: Rows, source: int, lines: Rows
+) -> None:
+    """Add constraints between positions of `names`, which are row numbers or ids."""
+    columns: list[Rows | list[Hashable]] = [
+        names[column] if isinstance(names, np.ndarray) else [names[k] for k in column.tolist()]
+        for column in ends.T
+    ]
+    builder.add(kind, columns, None, source, lines)
 
 
 def known_labels(

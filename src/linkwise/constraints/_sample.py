@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linkwise._types import LabelsLike, RandomState, Seed
 
-from ._arguments import add_labels, known_labels
+from ._arguments import add_labels, add_positions, known_labels
 from ._builder import ARITY, KINDS, Builder, Kind, Parts
 from ._errors import ConstraintError
 from ._links import Links, Rows, concatenate, merge_repeated
@@ -90,11 +90,8 @@ def _named(
     builder = Builder(source)
     number = builder.source(source)
     for kind, ends in links.items():
-        columns: list[Rows | list[Hashable]] = [
-            names[column] if isinstance(names, np.ndarray) else [names[k] for k in column.tolist()]
-            for column in ends.T
-        ]
-        builder.add(kind, columns, None, number, np.full(len(ends), -1, dtype=np.int64))
+        nowhere = np.full(len(ends), -1, dtype=np.int64)
+        add_positions(builder, kind, names, ends, number, nowhere)
     return cls._of(builder.build())
 
 
@@ -117,6 +114,7 @@ def _ranks(n: int, total: int, rng: RandomState, what: str) -> Rows:
 
 def _unrank_pair(rank: Rows, size: int | Rows) -> tuple[Rows, Rows]:
     """The pair i < j of 0..size-1 with that number, when pairs are numbered by j, then i."""
+    # The pairs before those of j number j (j - 1) / 2: the largest j with j (j - 1) / 2 <= rank.
     j = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > rank  # the root may be off by one for large numbers
     j += j * (j + 1) // 2 <= rank
@@ -137,6 +135,7 @@ class _Classes:
         counts = self.counts.tolist()
         self.n_triplets = sum(m * (m - 1) // 2 * (self.size - m) for m in counts)
         self._n_classes = int((self.counts > 0).sum())
+        # A triplet for every row but the first of its class, and every other class.
         self.n_informative = (self._n_classes - 1) * (self.size - self._n_classes)
 
     def inside(self, rank: Rows) -> Rows:
