@@ -15,9 +15,9 @@ export LINKWISE_DATA ?= $(DATA)
 # The least coverage of Python lines that is accepted.
 COVERAGE ?= 95
 # One process more than cores: tests with browsers and other processes wait much of the time. One
-# thread of BLAS in each, or their threads wait for each other.
+# thread of BLAS in each, and no threads of OpenMP that spin, or they wait for each other.
 WORKERS := $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
-PYTEST  = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+PYTEST  = OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n $(WORKERS)
 COVERED = --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 .PHONY: core sanitize demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean

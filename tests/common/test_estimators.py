@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -185,16 +184,6 @@ def by_name(known: Constraints, names) -> Constraints:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_clone_keeps_parameters_and_drops_what_was_learnt(method):
-    X, _, known = drawn()
-    model = METHODS[method](n_clusters=3, random_state=0, n_init=2).fit(X, constraints=known)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert not [name for name in vars(copy) if name.endswith("_")]
-    np.testing.assert_array_equal(copy.fit(X, constraints=known).labels_, model.labels_)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_pickled_models_answer_as_before(method):
     X, _, known = drawn()
     model = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
@@ -203,14 +192,6 @@ def test_pickled_models_answer_as_before(method):
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     assert again.report_.to_dict() == model.report_.to_dict()
     assert str(again.report_) == str(model.report_)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_before_fit(method):
-    X, *_ = drawn()
-    for call in ("predict", "transform", "score"):
-        with pytest.raises(NotFittedError):
-            getattr(METHODS[method](), call)(X)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -283,19 +264,6 @@ def test_in_a_pipeline(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_routed_through_a_pipeline(method):
-    X, _, known = drawn()
-    names = np.array([f"row {i}" for i in range(90)])
-    with config_context(enable_metadata_routing=True):
-        model = METHODS[method](n_clusters=3, random_state=0)
-        model.set_fit_request(constraints=True, sample_ids=True)
-        pipe = make_pipeline(StandardScaler(), model)
-        pipe.fit(X, constraints=by_name(known, names), sample_ids=names)
-        wanted = clone(model).fit(StandardScaler().fit_transform(X), constraints=known)
-        np.testing.assert_array_equal(pipe[-1].labels_, wanted.labels_)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_cross_validation_hands_constraints_through_and_slices_ids(method):
     X, _, known = drawn()
     names = np.array([f"row {i}" for i in range(90)])
@@ -319,17 +287,6 @@ def test_cross_validation_hands_constraints_through_and_slices_ids(method):
         wanted = METHODS[method](n_clusters=3, random_state=0)
         wanted.fit(X[train], constraints=inside, sample_ids=names[train])
         np.testing.assert_array_equal(fold.labels_, wanted.labels_)
-
-
-def test_grid_search_routes_too():
-    X, _, known = drawn()
-    names = np.arange(90) + 1000
-    with config_context(enable_metadata_routing=True):
-        model = PCKMeans(random_state=0).set_fit_request(constraints=True, sample_ids=True)
-        search = GridSearchCV(model, {"n_clusters": [2, 3]}, cv=3, error_score="raise")
-        search.fit(X, constraints=by_name(known, names), sample_ids=names)
-    assert search.best_params_ == {"n_clusters": 3}
-    assert search.best_estimator_.report_.n_dropped == 0
 
 
 def test_folds_of_a_frame_bring_their_ids_with_them():

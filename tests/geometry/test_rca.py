@@ -51,14 +51,6 @@ def test_is_the_inverse_root_of_the_covariance_inside_chunklets():
     assert model.n_chunklets_ == 5
 
 
-def test_distances_are_those_of_the_metric():
-    X, _ = data()
-    model = RCA().fit(X, constraints=KNOWN)
-    Z = model.transform(X)
-    wanted = cdist(X, X, "mahalanobis", VI=model.metric_)
-    np.testing.assert_allclose(cdist(Z, Z), wanted, atol=1e-9)
-
-
 def test_chunklets_are_whitened():
     X, _ = data()
     for r in (1, 2, 3, 4, None):
@@ -165,15 +157,6 @@ def test_in_a_pipeline_and_by_name():
     pipe = make_pipeline(clone(RCA(2)), PCKMeans(4, random_state=0))
     pipe.fit(X, rca__constraints=KNOWN, pckmeans__constraints=KNOWN)
     assert pipe.predict(X).shape == (80,)
-
-
-def test_single_precision_stays():
-    X, _ = data()
-    short = RCA().fit(X.astype(np.float32), constraints=KNOWN)
-    assert short.transform(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(
-        short.transform(X.astype(np.float32)), RCA().fit_transform(X, constraints=KNOWN), atol=1e-3
-    )
 
 
 @pytest.mark.parametrize(

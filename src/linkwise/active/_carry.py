@@ -25,10 +25,10 @@ from linkwise._errors import InputError
 from linkwise._types import Ints, JsonDict, Labels, Matrix, is_sparse
 
 from . import _settings
-from ._answer_log import AnswerLog
+from ._answer_log import AnswerLog, AnswerPrefix
 from ._corrections import Correction
 from ._grouping import Grouping
-from ._refit import AnswerPrefix, FitAnchor
+from ._refit import FitAnchor
 from ._settings import check_same_data, fingerprint
 from ._store import ANCHOR, Store, StoredFit
 

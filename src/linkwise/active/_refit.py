@@ -14,8 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -26,9 +25,9 @@ from linkwise._types import Estimator, JsonDict, Labels, Matrix
 from linkwise._validation import Knowledge
 from linkwise.constraints import Constraints
 
-from ._corrections import Correction, bound_rows, overruled_by
+from ._answer_log import AnswerPrefix
+from ._corrections import Correction, bound_rows
 from ._grouping import Grouping
-from ._questions import Answer
 from ._repaired_clustering import RepairedClustering
 from ._settings import describe_model
 from ._store import Store, StoredFit
@@ -36,20 +35,6 @@ from ._store import Store, StoredFit
 Start = NDArray[np.float64] | None  # initial centers
 _FITS_KEPT = 4
 _MOST_ROUNDS = 200  # that are looked back at
-
-
-class Phase(NamedTuple):
-    """A part of a session with a constant number of clusters."""
-
-    base: int  # how many answers were there when it began; the first of its fits is made of these
-    n_clusters: int | None
-    correction: Correction | None = None  # what it began with, if that was no number of clusters
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for equal phases."""
-        told = (self.base, self.n_clusters)
-        return told if self.correction is None else (*told, self.correction.key)
 
 
 class RefitSummary(NamedTuple):
@@ -63,90 +48,6 @@ class RefitSummary(NamedTuple):
     n_asked: int | None = None
     # answers since the refit before, and how many of them that one would have guessed
     n_guessed: int | None = None
-
-
-@dataclass(frozen=True)
-class AnswerPrefix:
-    """The first answers of a session, to which a fit belongs."""
-
-    answers: tuple[Answer, ...]  # in the order in which they count
-    # numbers of clusters so far; the first begins with the given constraints
-    phases: tuple[Phase, ...]
-    every: int | None  # a fit is due after this number of further answers
-
-    @cached_property
-    def key(self) -> str:
-        """Equal for equal answers and numbers of clusters."""
-        told = [(a.i, a.j, a.said, a.weight) for a in self.answers]
-        phases = [phase.key for phase in self.phases]
-        return hashlib.sha256(repr((told, phases, self.every)).encode()).hexdigest()
-
-    @property
-    def base(self) -> int:
-        """Number of answers of the first fit of this phase."""
-        return self.phases[-1].base
-
-    @property
-    def n_clusters(self) -> int | None:
-        """Number of clusters, if it is known."""
-        return self.phases[-1].n_clusters
-
-    @property
-    def n_uncorrected(self) -> int | None:
-        """Number of clusters that was set, without merges and splits by corrections.
-
-        Corrections bind the rows of their clusters: the other rows need no more, or fewer, clusters
-        than before.
-        """
-        last = max(p for p, phase in enumerate(self.phases) if phase.correction is None)
-        k, changes = self.phases[last].n_clusters, self.phases[:last]
-        if k is None:
-            return None
-        return max(1, k - sum(p.correction.change for p in changes if p.correction is not None))
-
-    @property
-    def corrections(self) -> list[Correction]:
-        """Corrections so far, in order."""
-        return [phase.correction for phase in self.phases if phase.correction is not None]
-
-    @property
-    def counted(self) -> list[Answer]:
-        """Answers that no correction overrules."""
-        overruled = overruled_by(self.corrections)
-        return [answer for answer in self.answers if answer.id not in overruled]
-
-    @property
-    def new_correction(self) -> Correction | None:
-        """The correction that the first fit of this phase takes in."""
-        return self.phases[-1].correction if len(self.answers) <= self.base else None
-
-    @property
-    def before(self) -> AnswerPrefix | None:
-        """The prefix whose fit is the warm start of this one."""
-        more = len(self.answers) - self.base
-        if more <= 0:
-            return None if len(self.phases) == 1 else replace(self, phases=self.phases[:-1]).due
-        rounds = 0 if self.every is None else (more - 1) // self.every
-        return self._first(self.base + rounds * (self.every or 0))
-
-    @property
-    def due(self) -> AnswerPrefix:
-        """The last prefix at which a fit is due."""
-        more = max(0, len(self.answers) - self.base)
-        rounds = 0 if self.every is None else more // self.every
-        return self._first(self.base + rounds * (self.every or 0))
-
-    @property
-    def seen(self) -> AnswerPrefix | None:
-        """The prefix whose fit the next question may depend on: the one before `due`.
-
-        One round behind, the fit has had the time of a whole round to get ready. It is always that
-        one, never another that happens to be ready, so that a replay chooses the same question.
-        """
-        return self.due.before
-
-    def _first(self, n_answers: int) -> AnswerPrefix:
-        return replace(self, answers=self.answers[:n_answers])
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from linkwise.constraints import Constraints
 
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A learnt Mahalanobis metric as a linear map; a subclass fits `mean_` and `components_`."""
+    """A learned Mahalanobis metric as a linear map; a subclass fits `mean_` and `components_`."""
 
     _needs = "all rows (or a sample with the linked ones in it) in memory"
     mean_: Floats
@@ -58,7 +58,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.components_.T @ self.components_
 
     def transform(self, X: MatrixLike) -> NDArray:
-        """Rows in the space where Euclidean distance is the metric learnt.
+        """Rows in the space where Euclidean distance is the metric learned.
 
         Parameters
         ----------
