@@ -34,8 +34,8 @@ class Demo:
 def demo(request: Demo) -> None:
     """Show what linkwise does, on a small sample.
 
-    Coffee beans with their acidity and roast; tasters decided for 40 pairs whether both come from
-    the same place.
+    Synthetic data, made so that k-means fails: coffee beans with acidity and roast, and 40 pairs
+    with the decision whether both come from the same place.
 
     Examples:
 
