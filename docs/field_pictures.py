@@ -200,13 +200,13 @@ def _wrong_link() -> tuple[Any, Any, Constraints]:
 
 
 def draw_field_wrong(theme: Any) -> Figure:
-    """Hard, soft and learnt metric under the same wrong link."""
+    """Hard, soft and learned metric under the same wrong link."""
     X, y, known = _wrong_link()
     wrong = known.must_link[-1]
     methods = {
         "hard: COPKMeans": lw.COPKMeans(2, n_init=10, random_state=0),
         "soft: PCKMeans": lw.PCKMeans(2, penalty="weight", n_init=10, random_state=0),
-        "learnt: MPCKMeans": lw.MPCKMeans(2, n_init=10, random_state=0),
+        "learned: MPCKMeans": lw.MPCKMeans(2, n_init=10, random_state=0),
     }
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     for axes, (title, model) in zip(figure.subplots(1, 3), methods.items(), strict=True):
@@ -361,11 +361,11 @@ def draw_family_metric(theme: Any) -> Figure:
     """k-means and MPCK-Means, with the circle of equal distance."""
     X, y, known = _sample()
     plain = KMeans(3, n_init=10, random_state=0).fit(X)
-    learnt = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known)
+    learned = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known)
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     runs = (("k-means: all columns alike", plain, np.ones(2)),
-            ("MPCKMeans: learnt weights", learnt, learnt.metrics_))  # fmt: skip
+            ("MPCKMeans: learned weights", learned, learned.metrics_))  # fmt: skip
     for axes, (title, model, weights) in zip(panels, runs, strict=True):
         _rows(axes, X, model.labels_, theme, 22, like=y)
         radii = 1 / np.sqrt(weights / np.exp(np.log(weights).mean()))  # of the same area

@@ -105,7 +105,7 @@ def text_gain() -> str:
 
 
 def text_learning() -> str:
-    """Learnt weights against constraints alone on newsgroups."""
+    """Learned weights against constraints alone on newsgroups."""
     return short(max(_on_news("C")), 3)
 
 
@@ -274,7 +274,9 @@ def answers() -> str:
     lines = [f"| mean ARI by answers | {head} |", "|---" * (1 + len(found["numbers"])) + "|"]
     sets = found["ari"].values()
     plain = np.mean([one["k-means"] for one in sets])
-    lines.append(f"| k-means, told nothing | {short(plain)} |" + " |" * (len(found["numbers"]) - 1))
+    lines.append(
+        f"| k-means, no constraints | {short(plain)} |" + " |" * (len(found["numbers"]) - 1)
+    )
     ways = {
         "chosen": "chosen questions",
         "random": "random pairs",

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 # Words for sections that errors send people to: page and heading.
 SECTIONS = {
-    "data": ("quickstart", "Now your own file"),
+    "data": ("quickstart", "Your own file"),
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),
-    "clusters": ("consistency", "How many clusters it needs"),
+    "clusters": ("consistency", "Required number of clusters"),
     "triplets": ("consistency", "Triplets"),
-    "methods": ("choose", "All of them"),
-    "scaling": ("choose", "Scale your columns first"),
-    "auto": ("choose", "Let it choose"),
+    "methods": ("choose", "Comparison of all methods"),
+    "scaling": ("choose", "Scale features"),
+    "auto": ("choose", "Choose method and k automatically (AutoCluster)"),
     "missing": ("pipelines", "Missing values"),
     "folds": ("pipelines", "Folds"),
     "extras": ("quickstart", "Extras"),

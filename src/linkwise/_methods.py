@@ -85,12 +85,12 @@ METHODS: list[Method] = [
     ),
     Method(
         "MPCKMeans", "mpck", "linkwise.kmeans",
-        "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
+        "weighted pairs", "at a cost", "learned: diagonal or full, one or per cluster",
         "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.6 x k-means",
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
-        "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
+        "weighted pairs", "at a cost", "learned: Euclidean, cosine, Pearson, divergence, your own",
         "Basu et al. 2006", blocks=True, cost="2-3 x k-means",
     ),
     Method(

@@ -128,6 +128,11 @@ def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> No
 
 def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
     """What scikit-learn says of wrong data, and where to read on."""
+    if "could not convert string to float" in str(error):
+        return type(error)(
+            f"{error}; X must be numbers: linkwise.table_features(X).X makes them of texts, dates "
+            f"and categories{see('files')}"
+        )
     words = {"NaN": "missing", "dense data is required": "methods"}
     topic = next((topic for word, topic in words.items() if word in str(error)), None)
     return error if topic is None else type(error)(f"{error}{see(topic)}")

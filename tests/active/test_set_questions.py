@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise.active import FunctionOracle, LabelOracle, Session
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._set_questions import links_of_groups
+from linkwise.active._questions import links_of_groups
 
 from .cases import NAMES, blobs, session
 

@@ -137,3 +137,48 @@ def test_the_report_says_what_it_was_made_of(shop, tmp_path, monkeypatch):
     assert re.search(r"date: <code>\d{4}-\d\d-\d\d \d\d:\d\d</code>", text)
     assert "cost of the others" not in text
     assert 'style="width:33.33%"' in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("cluster D --standardize -k 3", "cluster D -k 3"),
+        ("cluster D --k 3 --n-init 10", "cluster D -k 3"),
+        (
+            "cluster D -k 3 --algorithm pck --n-init=2",
+            "cluster D -k 3 --algorithm pck --set n_init=2",
+        ),
+        ("cluster --features age plan D -k 3", "cluster --features age,plan D -k 3"),
+        ("cluster D --features age, plan -k 3", "cluster D --features age,plan -k 3"),
+        ("cluster D -k auto --random-state 1", "cluster D --seed 1"),
+        ("cluster D --pairs L --id cid -k 3", "cluster D --constraints L --id-column cid -k 3"),
+        ("cluster D L -k 3 --id-column cid", "cluster D --constraints L -k 3 --id-column cid"),
+        ("check D L --id-column cid", "check L --data D --id-column cid"),
+        ("check D --constraints L --id-column cid", "check L --data D --id-column cid"),
+    ],
+)
+def test_wrong_lines_name_the_line_to_type(shop, monkeypatch, typed, line):
+    monkeypatch.chdir(shop[0].parent)
+    names = {"D": shop[0].name, "L": shop[1].name}
+    wrong, right = ([names.get(word, word) for word in text.split()] for text in (typed, line))
+    result = run(*wrong)
+    assert result.exit_code == 2
+    assert "type: linkwise " + " ".join(right) in flat(result.stderr)
+    assert run(*right).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["kmeans", "K-Means", "dbscan", "gmm", "agglomerative"])
+def test_names_of_other_methods_name_the_one_to_type(shop, name):
+    result = run("cluster", shop[0], "-k", 3, "--algorithm", name)
+    assert result.exit_code == 2
+    assert "; type --algorithm " in result.stderr
+
+
+def test_links_in_german_and_one_note_on_a_comment_column(shop):
+    data, links = shop
+    data.write_text(data.read_text().replace("cid", "id"))  # recognized: the links are read twice
+    text = links.read_text().replace("must", "ja,seen").replace("cannot", "nein,seen")
+    links.write_text(text.replace("link", "link,comment"))
+    result = run("cluster", data, "-k", 3, "--constraints", links)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("'comment'") == 1

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -185,16 +184,6 @@ def by_name(known: Constraints, names) -> Constraints:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_clone_keeps_parameters_and_drops_what_was_learnt(method):
-    X, _, known = drawn()
-    model = METHODS[method](n_clusters=3, random_state=0, n_init=2).fit(X, constraints=known)
-    copy = clone(model)
-    assert copy.get_params() == model.get_params()
-    assert not [name for name in vars(copy) if name.endswith("_")]
-    np.testing.assert_array_equal(copy.fit(X, constraints=known).labels_, model.labels_)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_pickled_models_answer_as_before(method):
     X, _, known = drawn()
     model = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
@@ -203,14 +192,6 @@ def test_pickled_models_answer_as_before(method):
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     assert again.report_.to_dict() == model.report_.to_dict()
     assert str(again.report_) == str(model.report_)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_before_fit(method):
-    X, *_ = drawn()
-    for call in ("predict", "transform", "score"):
-        with pytest.raises(NotFittedError):
-            getattr(METHODS[method](), call)(X)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -283,19 +264,6 @@ def test_in_a_pipeline(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_routed_through_a_pipeline(method):
-    X, _, known = drawn()
-    names = np.array([f"row {i}" for i in range(90)])
-    with config_context(enable_metadata_routing=True):
-        model = METHODS[method](n_clusters=3, random_state=0)
-        model.set_fit_request(constraints=True, sample_ids=True)
-        pipe = make_pipeline(StandardScaler(), model)
-        pipe.fit(X, constraints=by_name(known, names), sample_ids=names)
-        wanted = clone(model).fit(StandardScaler().fit_transform(X), constraints=known)
-        np.testing.assert_array_equal(pipe[-1].labels_, wanted.labels_)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_cross_validation_hands_constraints_through_and_slices_ids(method):
     X, _, known = drawn()
     names = np.array([f"row {i}" for i in range(90)])
@@ -319,17 +287,6 @@ def test_cross_validation_hands_constraints_through_and_slices_ids(method):
         wanted = METHODS[method](n_clusters=3, random_state=0)
         wanted.fit(X[train], constraints=inside, sample_ids=names[train])
         np.testing.assert_array_equal(fold.labels_, wanted.labels_)
-
-
-def test_grid_search_routes_too():
-    X, _, known = drawn()
-    names = np.arange(90) + 1000
-    with config_context(enable_metadata_routing=True):
-        model = PCKMeans(random_state=0).set_fit_request(constraints=True, sample_ids=True)
-        search = GridSearchCV(model, {"n_clusters": [2, 3]}, cv=3, error_score="raise")
-        search.fit(X, constraints=by_name(known, names), sample_ids=names)
-    assert search.best_params_ == {"n_clusters": 3}
-    assert search.best_estimator_.report_.n_dropped == 0
 
 
 def test_folds_of_a_frame_bring_their_ids_with_them():
@@ -366,11 +323,15 @@ def test_folds_of_a_default_index_keep_their_labels(monkeypatch):
     monkeypatch.setattr(_validation, "_warned_of_index", False)
     X, _, known = drawn()
     search = GridSearchCV(
-        PCKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=KFold(3), scoring=LinksScorer(known)
-    )
+        PCKMeans(random_state=0), {"n_clusters": [2, 3]}, refit="links",
+        cv=KFold(3, shuffle=True, random_state=0), error_score="raise",
+        scoring={"links": LinksScorer(known), "own": lambda model, X, y=None: model.score(X)},
+    )  # fmt: skip
     with pytest.warns(UserWarning, match="left out") as caught:
         search.fit(pd.DataFrame(X), constraints=known)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    for name in ("links", "own"):
+        assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
+    assert search.best_params_ == {"n_clusters": 3}
     assert sum("left out" in str(one.message) for one in caught) == 1
 
 
@@ -388,6 +349,25 @@ def test_an_index_of_numbers_is_meant_and_says_so(monkeypatch):
     away = pd.DataFrame(X, index=np.arange(len(X)) + 1000)
     with pytest.raises(ValueError, match="none of the 30 constraints"):
         PCKMeans(3, random_state=0).fit(away, constraints=known)
+
+
+def test_strings_in_X_name_the_function_that_reads_them():
+    for X in (
+        pd.DataFrame({"color": ["red", "blue"]}),
+        np.array([["red"], ["blue"]], dtype=object),
+    ):
+        with pytest.raises(ValueError, match="linkwise.table_features"):
+            PCKMeans(2).fit(X)
+
+
+def test_inertia_is_that_of_k_means():
+    X, _, known = drawn()
+    weight = np.random.default_rng(0).random(len(X))
+    for given in (None, known):
+        model = PCKMeans(3, random_state=0).fit(X, constraints=given, sample_weight=weight)
+        distances = np.sum((X - model.cluster_centers_[model.labels_]) ** 2, axis=1)
+        np.testing.assert_allclose(model.inertia_, weight @ distances)
+    assert not hasattr(PCKMeans(3), "inertia_")
 
 
 def test_constraints_in_the_place_of_y():

@@ -55,16 +55,6 @@ def test_every_method_of_a_routed_pipeline(columns):
         assert pipe.score(X) < 0
 
 
-@pytest.mark.parametrize("columns", [False, True])
-def test_every_method_without_routing(columns):
-    pipe = scaled(PCKMeans(3, random_state=0), columns)
-    pipe.fit(X, cluster__constraints=KNOWN, cluster__sample_ids=IDS)
-    assert pipe[-1].report_.constraints.n_constraints == 300
-    assert pipe.predict(X).shape == (150,)
-    assert pipe.transform(X).shape == (150, 3)
-    assert pipe.score(X) < 0
-
-
 def test_grid_search_over_a_pipeline_by_held_out_links():
     with config_context(enable_metadata_routing=True):
         scorer = LinksScorer(KNOWN).set_score_request(sample_ids=True)
@@ -92,17 +82,6 @@ def test_searches_without_routing(columns):
     assert search.best_estimator_[-1].report_.constraints.n_constraints == 300
     found = cross_validate(pipe, X, cv=FOLDS, params=given)
     assert np.isfinite(found["test_score"]).all()
-
-
-def test_cross_validate_with_routing():
-    with config_context(enable_metadata_routing=True):
-        found = cross_validate(
-            scaled(routed()), X, cv=FOLDS, return_estimator=True,
-            scoring=LinksScorer(KNOWN).set_score_request(sample_ids=True),
-            params={"constraints": KNOWN, "sample_ids": IDS},
-        )  # fmt: skip
-    assert (found["test_score"] > 0.5).all()
-    assert all(model[-1].report_.constraints.n_constraints for model in found["estimator"])
 
 
 def test_as_a_transformer_of_columns():
@@ -202,3 +181,12 @@ def test_html_and_output_of_frames():
     assert list(found.columns) == ["pckmeans0", "pckmeans1", "pckmeans2"]
     assert list(found.index) == IDS
     assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+
+
+def test_weights_multiply_the_cost_of_each_row():
+    model = PCKMeans(3, random_state=0).fit(X)
+    weight = np.linspace(0.5, 2, 150)
+    each = np.array([model.score(row[None]) for row in X])
+    assert model.score(X, sample_weight=weight) == pytest.approx(float(each @ weight))
+    with pytest.raises(ValueError, match="one weight per row"):
+        model.score(X, sample_weight=weight[:5])

@@ -157,11 +157,6 @@ def test_take_by_position_or_mask():
         known.take([True])
 
 
-def test_sample_refuses_too_many():
-    with pytest.raises(ValueError, match="n=3 must be between 0 and the number of constraints, 1"):
-        Constraints(must_link=[(0, 1)]).sample(3)
-
-
 # -------------------------------------------------------------------- speaking of data
 
 

@@ -80,14 +80,6 @@ def test_informativeness():
         right.informativeness(X, "kmeans")
 
 
-def test_coherence_of_many_features_and_sparse_data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3000)) * (rng.random((300, 3000)) < 0.02)
-    known = Constraints.from_labels(rng.integers(0, 3, 300), 300, "balanced", random_state=0)
-    dense = known.coherence(X)
-    assert known.coherence(csr_array(X)) == pytest.approx(dense)
-
-
 def test_coherence_of_many_rows(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))

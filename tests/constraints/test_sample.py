@@ -69,10 +69,11 @@ def test_exhausting_all_pairs():
         Constraints.from_labels(y, 10, "balanced")
     with pytest.raises(ValueError, match="asked for 10 triplets, but the labels allow only 9"):
         Constraints.from_labels(y, 10, "triplets")
+    with pytest.raises(ValueError, match="n=11 must be between 0 and .* 10"):
+        known.sample(11)
 
 
-def test_uniform_beyond_the_listed_size():
-    # 5,000 rows have more pairs than are listed, so this takes the other way of drawing.
+def test_draws_of_many_rows_are_uniform():
     y = np.repeat([0, 1, 2], [500, 1500, 3000])
     known = Constraints.from_labels(y, 20_000, "balanced", random_state=0)
     assert known.n_constraints == 20_000

@@ -241,7 +241,7 @@ def test_features_are_checked_at_predict(file, tmp_path):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (RCA(), "covariance of all rows"),
+        (RCA(), "a sample with the linked ones in it"),
         (ReCon(), "the distances of all pairs of rows"),
         (GPKMeans(3), "all rows in memory"),
     ],

@@ -69,13 +69,6 @@ def test_units_of_features_do_not_matter(kind):
     np.testing.assert_allclose(a.metric_[3], 0, atol=1e-12)
 
 
-def test_labels_count_as_links():
-    X, y, _ = data(n=12)
-    a = XingMetric().fit(X, y)
-    b = XingMetric().fit(X, constraints=Constraints(labels=y))
-    np.testing.assert_allclose(a.metric_, b.metric_)
-
-
 def test_must_links_alone_are_refused():
     X, _, _ = data()
     with pytest.raises(ValueError, match="RCA learns from must-links alone"):

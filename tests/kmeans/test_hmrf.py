@@ -376,8 +376,6 @@ def test_obtuse_angles_have_a_wider_bound():
         {"metric": "full", "distortion": "cosine"},
         {"metric": "banded"},
         {"bound": "loose"},
-        {"width": 0.0},
-        {"smoothing": -1.0},
         {"eta": -0.1},
     ],
 )

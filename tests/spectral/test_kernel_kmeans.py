@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -227,14 +225,6 @@ def test_sparse_data_is_the_same_data():
         assert a.objective_ == pytest.approx(b.objective_)
         np.testing.assert_array_equal(a.predict(sparse.csr_matrix(X)), a.predict(X))
         assert same_partition(b.predict(X), a.predict(X))
-
-
-def test_pickled_models_answer_as_before():
-    X, _ = blobs(40)
-    for options in ({}, {"kernel": "linear"}):
-        model = ConstrainedKernelKMeans(3, random_state=0, **options).fit(X)
-        again = pickle.loads(pickle.dumps(model))
-        np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
 
 # -------------------------------------------------------------------- wrong input

@@ -175,9 +175,14 @@ def test_affinities_below_rounding_are_no_edges():
         np.testing.assert_allclose(values, 1.0)
 
 
-@pytest.mark.parametrize("how", ["symmetric", "additive"])
-@pytest.mark.parametrize("gamma", ["local", "median", 50.0])
-@pytest.mark.parametrize("kind", ["nearest_neighbors", "rbf"])
+@pytest.mark.parametrize(
+    ("kind", "gamma", "how"),
+    [
+        ("nearest_neighbors", "local", "symmetric"), ("rbf", "local", "symmetric"),
+        ("nearest_neighbors", "median", "additive"), ("nearest_neighbors", 50.0, "symmetric"),
+        ("rbf", 50.0, "additive"),
+    ],
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_it_comes_back(kind, gamma, how):
     """Affinities down to 1e-257 kept the shift-inverted solver busy for ever."""
@@ -190,10 +195,7 @@ def test_it_comes_back(kind, gamma, how):
         assert same_partition(model.labels_, y)
 
 
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("segment", 0.25), ("wdbc", 0.7), ("ionosphere", 0.0), ("newthyroid", 0.6)],
-)
+@pytest.mark.parametrize(("name", "least"), [("wdbc", 0.7), ("newthyroid", 0.6)])
 def test_no_clusters_of_a_few_rows(name, least):
     data = load(name)
     X = StandardScaler().fit_transform(data.data)
@@ -318,13 +320,10 @@ def test_as_a_step_of_a_pipeline():
         ({"n_clusters": 0}, ValueError, "n_clusters=0 must be at least 1"),
         ({"n_clusters": 31}, ValueError, "n_samples=30 should be >= n_clusters=31"),
         ({"n_components": 31}, ValueError, "n_components=31 is more than the 30 rows"),
-        ({"n_components": 0}, ValueError, "n_components=0 must be at least 1"),
         ({"affinity": "cosine"}, ValueError, "affinity='cosine': expected one of"),
         ({"gamma": -1.0}, ValueError, "gamma=-1.0 must be at least 0"),
         ({"gamma": "auto"}, ValueError, "gamma='auto': expected one of 'local', 'median'"),
         ({"normalization": "none"}, ValueError, "normalization='none': expected one of"),
-        ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be at least 1"),
-        ({"n_init": 0}, ValueError, "n_init=0"),
         ({"clusterer": "k-means"}, TypeError, "is no clusterer"),
         ({"affinity": "precomputed"}, ValueError, "square matrix; X has shape"),
     ],

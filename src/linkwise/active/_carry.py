@@ -13,21 +13,24 @@ import zlib
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
 
 from linkwise._errors import InputError
-from linkwise._types import Floats, Ints, JsonDict, Labels, Matrix
+from linkwise._types import Ints, JsonDict, Labels, Matrix, is_sparse
 
 from . import _settings
-from ._answer_log import AnswerLog
+from ._answer_log import AnswerLog, AnswerPrefix
 from ._corrections import Correction
-from ._refit import AnswerPrefix, FitAnchor
+from ._grouping import Grouping
+from ._refit import FitAnchor
 from ._settings import check_same_data, fingerprint
-from ._store import Store, StoredFit
+from ._store import ANCHOR, Store, StoredFit
 
 _MAX_SHOWN = 5
 REFUSE, CARRY = "refuse", "carry"
@@ -88,21 +91,13 @@ def _some(names: Sequence[Hashable]) -> str:
 
 def row_digests(X: Matrix) -> NDArray[np.uint64]:
     """One number per row that changes when a value of the row does."""
-    rows = sparse.csr_matrix(X) if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
-    n, d = rows.shape
-    factors = np.random.default_rng(0).integers(1, 2**63, size=d, dtype=np.uint64) | np.uint64(1)
-    if isinstance(rows, np.ndarray):
-        return (_mixed(rows + 0.0) * factors).sum(axis=1, dtype=np.uint64)  # -0.0 is 0.0
-    sums = np.zeros(n, dtype=np.uint64)
-    of_row = np.repeat(np.arange(n), np.diff(rows.indptr))
-    np.add.at(sums, of_row, _mixed(rows.data.astype(np.float64)) * factors[rows.indices])
-    return sums
-
-
-def _mixed(values: Floats) -> NDArray[np.uint64]:
-    bits = np.ascontiguousarray(values).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    return bits ^ (bits >> np.uint64(32))
+    if is_sparse(X):
+        ends, at, values = X.indptr, X.indices.astype(np.int64), X.data.astype(np.float64)
+        rows = (at[a:b].tobytes() + values[a:b].tobytes() for a, b in pairwise(ends.tolist()))
+    else:
+        rows = (row.tobytes() for row in np.asarray(X, dtype=np.float64) + 0.0)  # -0.0 is 0.0
+    found = b"".join(blake2b(row, digest_size=8).digest() for row in rows)
+    return np.frombuffer(found, dtype=np.uint64)
 
 
 def remember_rows(store: Store, X: Matrix, ids: Sequence[Hashable] | None) -> None:
@@ -221,9 +216,7 @@ class DataCarry:
         """Answers that were left out and whose rows are back: text, line of the table, values."""
         if self._place is None:
             return []
-        lines = self._store._execute(
-            "SELECT rowid, names, line FROM left_out WHERE kind = 'answer'"
-        )
+        lines = self._store._execute("SELECT rowid, names, line FROM left_out")
         found = []
         for number, names, line in lines.fetchall():
             i, j = (self._place.get(name, -1) for name in json.loads(names))
@@ -235,11 +228,11 @@ class DataCarry:
 
     # ---------------------------------------------------------------- carrying
 
-    def apply(self, data: JsonDict, refit_every: int | None, about: str, who: str) -> DataChanges:
+    def apply(self, data: JsonDict, refit_every: int | None, model: str, who: str) -> DataChanges:
         """Write the new numbers and the anchor."""
         store = self._store
         with store.writing():
-            anchor = self._find_anchor(refit_every, about)
+            anchor = self._find_anchor(refit_every, model)
             self._write_answers()
             self._write_corrections()
             store._execute("DELETE FROM in_hand")
@@ -247,7 +240,9 @@ class DataCarry:
             self._write_names()
             remember_rows(store, self._X, self._ids)
             if anchor is not None:
-                keep_anchor(store, anchor)
+                store.add_fit(ANCHOR, len(self._stays), anchor.fit)
+                about = {"after": anchor.after, "corrections": anchor.corrections}
+                store.set(anchor=about)
             told = {"at": datetime.now(UTC).isoformat(), "who": who, "what": str(self.changes)}
             settings = store.settings()
             store.set(
@@ -261,7 +256,8 @@ class DataCarry:
         store = self._store
         for line in self._goes:
             names = [self._store.names().get(line[end], str(line[end])) for end in "ij"]
-            self._leave_out("answer", names, line)
+            values = (json.dumps(names), json.dumps(line))
+            store._execute("INSERT INTO left_out VALUES (?, ?)", values)
             store._execute("DELETE FROM answer WHERE id = ?", (line["id"],))
         for line in self._stays:
             store._execute(
@@ -274,16 +270,10 @@ class DataCarry:
             )
             store._execute("DELETE FROM left_out WHERE rowid = ?", (number,))
 
-    def _leave_out(self, kind: str, names: list[str], line: JsonDict) -> None:
-        self._store._execute(
-            "INSERT INTO left_out VALUES (?, ?, ?)", (kind, json.dumps(names), json.dumps(line))
-        )
-
     def _write_corrections(self) -> None:
         store = self._store
         for one, details in self._corrections:
             if details is None:
-                self._leave_out("correction", [], {"who": one.who, "what": str(one)})
                 store._execute("DELETE FROM correction WHERE id = ?", (one.id,))
             else:
                 values = (json.dumps(details), one.id)
@@ -326,15 +316,16 @@ class DataCarry:
     ) -> FitAnchor:
         assert fit.labels is not None
         labels = self._spread(fit.labels)
-        prototypes = None if fit.prototypes is None else self._spread(fit.prototypes)
-        n = len(np.unique(labels)) if fit.owner is None else len(fit.owner)
-        codes = np.unique(labels, return_inverse=True)[1] if prototypes is None else prototypes
-        centers = (
-            None if fit.centers is None else _means(self._X, codes.reshape(-1).astype(np.int64), n)
+        before = fit.grouping
+        grouping = (
+            None if before is None else Grouping(self._spread(before.prototypes), before.owner)
         )
-        there = tuple(one.id for one, details in self._corrections if details is not None)
+        centers = None
+        if fit.centers is not None:
+            centers = (grouping or Grouping.of(labels)).centers(self._X)
+        there = {one.id for one, details in self._corrections if details is not None}
         kept = tuple(one.id for one in corrections if one.id in there)
-        return FitAnchor(StoredFit(None, centers, labels, None, prototypes, fit.owner), after, kept)
+        return FitAnchor(StoredFit(None, centers, labels, None, grouping), after, kept)
 
     def _spread(self, labels: Labels) -> Labels:
         """Labels of the new rows: as before where a row was there, else of the nearest mean."""
@@ -345,11 +336,9 @@ class DataCarry:
         if not len(known):
             return np.zeros_like(found)
         if len(new):
-            numbers, codes = np.unique(found[known], return_inverse=True)
-            centers = _means(self._X[known], codes.reshape(-1), len(numbers))
-            assert centers is not None
-            squares = (centers**2).sum(axis=1)
-            found[new] = numbers[(squares - 2 * (self._X[new] @ centers.T)).argmin(axis=1)]
+            clusters = Grouping.of(found[known])
+            nearest = pairwise_distances_argmin(self._X[new], clusters.centers(self._X[known]))
+            found[new] = clusters.owner[nearest]
         return found
 
 
@@ -363,42 +352,13 @@ def _back(prefix: AnswerPrefix) -> list[AnswerPrefix]:
     return found
 
 
-def _means(X: Matrix, codes: Ints, n: int) -> Floats | None:
-    """Mean of the rows of each code; None if one has no rows."""
-    counts = np.bincount(codes, minlength=n)
-    if (counts == 0).any():
-        return None
-    shape = (n, X.shape[0])
-    hot = sparse.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=shape)
-    sums = hot @ X
-    return np.asarray(sums.todense() if sparse.issparse(sums) else sums) / counts[:, None]
-
-
-def keep_anchor(store: Store, anchor: FitAnchor) -> None:
-    """Store the clusters from which the next fits continue."""
-    fit = anchor.fit
-    arrays: dict[str, Any] = {
-        "labels": fit.labels, "centers": fit.centers, "prototypes": fit.prototypes,
-        "owner": fit.owner,
-    }  # fmt: skip
-    told = {name: None if a is None else a.tolist() for name, a in arrays.items()}
-    told |= {"after": anchor.after, "corrections": list(anchor.corrections)}
-    _keep(store, "anchor", json.dumps(told).encode())
-
-
 def load_anchor(store: Store) -> FitAnchor | None:
     """Clusters from which fits continue, if the data changed once."""
-    found = _kept(store, "anchor")
-    if found is None:
+    fit = store.fit(ANCHOR)
+    if fit is None:
         return None
-    told = json.loads(found)
-    kinds = {"labels": np.int32, "centers": np.float64, "prototypes": np.int32, "owner": np.int64}
-    labels, centers, prototypes, owner = (
-        None if told[name] is None else np.array(told[name], dtype=kind)
-        for name, kind in kinds.items()
-    )
-    fit = StoredFit(None, centers, labels, None, prototypes, owner)
-    return FitAnchor(fit, told["after"], tuple(told["corrections"]))
+    about = store.settings()["anchor"]
+    return FitAnchor(fit, about["after"], tuple(about["corrections"]))
 
 
 # -------------------------------------------------------------------- opening a session

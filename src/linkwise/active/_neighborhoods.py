@@ -78,8 +78,9 @@ def inferred_links(
         for row in (answer.i, answer.j):
             root = known.root(row)
             weight[root] = min(weight.get(root, answer.weight), answer.weight)
-    called: Any = (lambda row: row) if names is None else names.__getitem__
-    return Constraints(must_link=[(called(i), called(j), weight[i]) for i, j in found.inferred])
+    rows = [pair if names is None else (names[pair[0]], names[pair[1]]) for pair in found.inferred]
+    weights = [weight[i] for i, _ in found.inferred]
+    return Constraints(must_link=[(*pair, w) for pair, w in zip(rows, weights, strict=True)])
 
 
 def squared_distances(X: Matrix, points: Matrix) -> Floats:

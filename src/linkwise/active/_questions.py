@@ -1,15 +1,32 @@
-"""Questions, answers and disputes."""
+"""Questions, answers and disputes.
+
+One answer to a set question is many links: those within a group, as a chain, and one between each
+two groups; the closure implies the rest. They are stored as one step, and undone as one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations, pairwise
+from math import isfinite
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from linkwise._errors import InputError
+from linkwise._validation import check_number
 
 if TYPE_CHECKING:
     from linkwise._types import Labels
 
+    from ._incremental_closure import IncrementalClosure
+
+MOST_RECORDS = 12  # on one card: more are not seen at a glance
+PENDING_SECONDS = 15 * 60.0  # after which an unanswered question may go to another annotator
+Groups = Sequence[Sequence[int]]
+Weights = float | Mapping[tuple[int, int], float]
 Verdict = Literal["same", "different", "unsure"]
 ANSWERS: tuple[Verdict, ...] = get_args(Verdict)
 _SHORT: dict[object, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
@@ -184,3 +201,81 @@ def as_question(given: object, n_rows: int) -> Question:
     if i == j:
         raise ValueError(f"question {(i, j)}: a row is the same as itself; name two rows")
     return Question(i, j)
+
+
+# -------------------------------------------------------------------- set questions
+
+
+class SetQuestion(NamedTuple):
+    """Which of these rows belong together?
+
+    Examples
+    --------
+    >>> from linkwise.active import SetQuestion
+    >>> SetQuestion((4, 7, 9)).pairs
+    [Question(i=4, j=7), Question(i=4, j=9)]
+    """
+
+    rows: tuple[int, ...]
+
+    @property
+    def pairs(self) -> list[Question]:
+        """The first row with each other one: the pairs that are pending until it is answered."""
+        return [Question(self.rows[0], row) for row in self.rows[1:]]
+
+
+def links_of_groups(
+    groups: Groups, known: IncrementalClosure, weights: Weights = 1.0
+) -> list[tuple[int, int, Verdict, float]]:
+    """The links implied by groups of rows, without known ones.
+
+    A link with a weight of its own is evidence also where it repeats what others imply, but not
+    where the pair was asked before.
+    """
+    pairs: list[tuple[int, int, Verdict]] = []
+    pairs += [(i, j, "same") for group in groups for i, j in pairwise(group)]
+    pairs += [(a[0], b[0], "different") for a, b in combinations(groups, 2)]
+    found = []
+    for i, j, said in pairs:
+        pair = Question(i, j).pair
+        weight = weights.get(pair, 1.0) if isinstance(weights, Mapping) else weights
+        if known.relation(i, j) == said and (weight == 1.0 or pair in known.asked):
+            continue
+        found.append((i, j, said, float(weight)))
+    return found
+
+
+def check_groups(groups: object, n_rows: int) -> list[list[int]]:
+    """Groups of different rows of the data; refuses anything else."""
+    if not isinstance(groups, Iterable) or isinstance(groups, str | Mapping):
+        raise InputError(f"groups={groups!r}: expected lists of row numbers")
+    checked = [_group(group, n_rows) for group in groups]
+    rows = Counter(row for group in checked for row in group)
+    twice = next((row for row, n in rows.items() if n > 1), None)
+    if twice is not None:
+        raise InputError(f"groups: row {twice} stands twice; each row belongs to one group")
+    if len(rows) > MOST_RECORDS:
+        raise InputError(f"groups: {len(rows)} rows; at most {MOST_RECORDS} fit on one card")
+    return [group for group in checked if group]
+
+
+def _group(group: object, n_rows: int) -> list[int]:
+    if not isinstance(group, Iterable) or isinstance(group, str):
+        raise InputError(f"groups: {group!r} is not a list of row numbers")
+    return [_row(row, n_rows) for row in group]
+
+
+def _row(row: object, n_rows: int) -> int:
+    if isinstance(row, bool) or not isinstance(row, Integral):
+        raise InputError(f"groups: {row!r} is no row number")
+    number = int(row)
+    if not 0 <= number < n_rows:
+        raise InputError(f"groups: there is no row {number}; rows are 0..{n_rows - 1}")
+    return number
+
+
+def check_weights(weights: Weights) -> None:
+    for weight in weights.values() if isinstance(weights, Mapping) else [weights]:
+        check_number("weight", weight, Real, 0.0)
+        if not weight > 0 or not isfinite(weight):
+            raise InputError(f"weight={weight} must be a positive, finite number")

@@ -12,47 +12,29 @@ import hashlib
 import json
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from linkwise._types import Estimator, JsonDict, Matrix
+from linkwise._types import Estimator, JsonDict, Labels, Matrix
 from linkwise._validation import Knowledge
 from linkwise.constraints import Constraints
-from linkwise.evaluation._matching import keep_numbers
 
-from ._corrections import Correction, bound_rows, overruled_by
+from ._answer_log import AnswerPrefix
+from ._corrections import Correction, bound_rows
 from ._grouping import Grouping
-from ._neighborhoods import squared_distances
-from ._questions import Answer
 from ._repaired_clustering import RepairedClustering
 from ._settings import describe_model
 from ._store import Store, StoredFit
 
-Labels = NDArray[np.int32]
+Start = NDArray[np.float64] | None  # initial centers
 _FITS_KEPT = 4
 _MOST_ROUNDS = 200  # that are looked back at
-
-
-class Phase(NamedTuple):
-    """A part of a session with a constant number of clusters."""
-
-    base: int  # how many answers were there when it began; the first of its fits is made of these
-    n_clusters: int | None
-    correction: Correction | None = None  # what it began with, if that was no number of clusters
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal for equal phases."""
-        told = (self.base, self.n_clusters)
-        return told if self.correction is None else (*told, self.correction.key)
 
 
 class RefitSummary(NamedTuple):
@@ -66,90 +48,6 @@ class RefitSummary(NamedTuple):
     n_asked: int | None = None
     # answers since the refit before, and how many of them that one would have guessed
     n_guessed: int | None = None
-
-
-@dataclass(frozen=True)
-class AnswerPrefix:
-    """The first answers of a session, to which a fit belongs."""
-
-    answers: tuple[Answer, ...]  # in the order in which they count
-    # numbers of clusters so far; the first begins with the given constraints
-    phases: tuple[Phase, ...]
-    every: int | None  # a fit is due after this number of further answers
-
-    @cached_property
-    def key(self) -> str:
-        """Equal for equal answers and numbers of clusters."""
-        told = [(a.i, a.j, a.said, a.weight) for a in self.answers]
-        phases = [phase.key for phase in self.phases]
-        return hashlib.sha256(repr((told, phases, self.every)).encode()).hexdigest()
-
-    @property
-    def base(self) -> int:
-        """Number of answers of the first fit of this phase."""
-        return self.phases[-1].base
-
-    @property
-    def n_clusters(self) -> int | None:
-        """Number of clusters, if it is known."""
-        return self.phases[-1].n_clusters
-
-    @property
-    def n_uncorrected(self) -> int | None:
-        """Number of clusters that was set, without merges and splits by corrections.
-
-        Corrections bind the rows of their clusters: the other rows need no more, or fewer, clusters
-        than before.
-        """
-        last = max(p for p, phase in enumerate(self.phases) if phase.correction is None)
-        k, changes = self.phases[last].n_clusters, self.phases[:last]
-        if k is None:
-            return None
-        return max(1, k - sum(p.correction.change for p in changes if p.correction is not None))
-
-    @property
-    def corrections(self) -> list[Correction]:
-        """Corrections so far, in order."""
-        return [phase.correction for phase in self.phases if phase.correction is not None]
-
-    @property
-    def counted(self) -> list[Answer]:
-        """Answers that no correction overrules."""
-        overruled = overruled_by(self.corrections)
-        return [answer for answer in self.answers if answer.id not in overruled]
-
-    @property
-    def new_correction(self) -> Correction | None:
-        """The correction that the first fit of this phase takes in."""
-        return self.phases[-1].correction if len(self.answers) <= self.base else None
-
-    @property
-    def before(self) -> AnswerPrefix | None:
-        """The prefix whose fit is the warm start of this one."""
-        more = len(self.answers) - self.base
-        if more <= 0:
-            return None if len(self.phases) == 1 else replace(self, phases=self.phases[:-1]).due
-        rounds = 0 if self.every is None else (more - 1) // self.every
-        return self._first(self.base + rounds * (self.every or 0))
-
-    @property
-    def due(self) -> AnswerPrefix:
-        """The last prefix at which a fit is due."""
-        more = max(0, len(self.answers) - self.base)
-        rounds = 0 if self.every is None else more // self.every
-        return self._first(self.base + rounds * (self.every or 0))
-
-    @property
-    def seen(self) -> AnswerPrefix | None:
-        """The prefix whose fit the next question may depend on: the one before `due`.
-
-        One round behind, the fit has had the time of a whole round to get ready. It is always that
-        one, never another that happens to be ready, so that a replay chooses the same question.
-        """
-        return self.due.before
-
-    def _first(self, n_answers: int) -> AnswerPrefix:
-        return replace(self, answers=self.answers[:n_answers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +65,7 @@ class Fit:
     violated: int  # answers that it does not keep
     view: object  # what the strategy made of it
     seconds: float
-    grouping: Grouping | None = None  # prototypes of the clusters, if there were corrections
+    grouping: Grouping  # the prototypes of the clusters
     # answers since the fit before, and how many of them that one agreed with
     asked: int | None = None
     # answers since the fit before, and how many of them that one agreed with
@@ -176,11 +74,13 @@ class Fit:
     @property
     def stored(self) -> StoredFit:
         """What the store keeps of it."""
-        kept = self.grouping
-        prototypes, owner = (None, None) if kept is None else (kept.prototypes, kept.owner)
+        plain = Grouping.of(self.labels)
+        is_plain = np.array_equal(plain.owner, self.grouping.owner) and np.array_equal(
+            plain.prototypes, self.grouping.prototypes
+        )
         return StoredFit(
-            self.changed, self.centers, self.labels, self.violated, prototypes, owner, self.asked,
-            self.guessed,
+            self.changed, self.centers, self.labels, self.violated,
+            None if is_plain else self.grouping, self.asked, self.guessed,
         )  # fmt: skip
 
 
@@ -263,12 +163,6 @@ class RefitScheduler:
             self._pool.submit(self._work, prefix, future)
         return future
 
-    @property
-    def busy(self) -> bool:
-        """Whether a fit is running or queued."""
-        with self._lock:
-            return any(not future.done() for future in self._futures.values())
-
     def refit_history(self, prefix: AnswerPrefix) -> list[RefitSummary]:
         """The last fits up to a prefix, the oldest first."""
         found: list[RefitSummary] = []
@@ -301,7 +195,7 @@ class RefitScheduler:
             for future in list(self._futures.values()):
                 future.cancel()
 
-    # ---------------------------------------------------------------- the work
+    # ---------------------------------------------------------------- fits
 
     def _key(self, prefix: AnswerPrefix) -> str:
         return f"{self._about}:{prefix.key}"
@@ -364,94 +258,60 @@ class RefitScheduler:
         self._store.add_fit(self._key(prefix), fit.n_answers, fit.stored)
 
     def _fit(self, prefix: AnswerPrefix, before: StoredFit | None) -> Fit:
+        """A fit that continues the one before: its clusters keep their numbers, corrections hold.
+
+        After corrections a cluster may have several prototypes, and rows may be bound.
+        """
         started = time.perf_counter()
         known, k = self._knowledge(prefix)
-        if prefix.corrections and before is not None and before.labels is not None:
-            return self._fit_grouped(prefix, before, known, k, started)
+        earlier, starts = self._earlier(prefix, before)
+        if earlier is not None:
+            known, k = earlier.for_model(known), min(k + earlier.extra, self._X.shape[0])
         if self._cluster is not None:
             model = self._take(self._cluster(prefix), k, known, started)
         else:
-            starts = self._starts(before, prefix, k)
-            model = self._best([self._start(k, start) for start in starts], known)
-        labels, changed = np.asarray(model.labels_, dtype=np.int32), None
-        centers = getattr(model, "cluster_centers_", None)
-        if before is not None and before.labels is not None:
-            number = keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
-            labels = np.where(labels < 0, labels, number[labels]).astype(np.int32)
-            changed = float(np.mean(labels != before.labels))
-            centers = None if centers is None else centers[np.argsort(number)]
-        if centers is not None:
-            centers = np.asarray(centers, dtype=np.float64)
-        view = None if self._prepare is None else self._prepare(self._X, labels, self._seed)
-        seconds = time.perf_counter() - started
-        answers = prefix.answers
-        violated = sum(not answer.is_kept(labels) for answer in answers)
-        guesses = _guesses(prefix, before)
-        return Fit(
-            model, labels, centers, len(answers), changed, violated, view, seconds, None, *guesses
-        )
-
-    def _fit_grouped(
-        self, prefix: AnswerPrefix, before: StoredFit, known: Constraints, k: int, started: float
-    ) -> Fit:
-        """A fit after corrections: clusters may have several prototypes, rows may be bound."""
-        assert before.labels is not None
-        if before.prototypes is None or before.owner is None:
-            grouping = Grouping.of(before.labels)
-        else:
-            grouping = Grouping(before.prototypes, before.owner)
-        starts = self._restarts(before)
-        if prefix.new_correction is not None:
-            grouping = grouping.corrected(prefix.new_correction)
-            starts = [grouping.centers(self._X)]
-        n_prototypes = min(k + grouping.extra, len(before.labels))
-        if starts[0] is None or len(starts[0]) != n_prototypes:
-            starts = [None]
-        if self._cluster is not None:
-            model = self._take(self._cluster(prefix), n_prototypes, known, started)
-        else:
-            models = [self._start(n_prototypes, start) for start in starts]
-            model = self._best(models, grouping.for_model(known))
+            model = self._best(starts, k, known)
         found = np.asarray(model.labels_, dtype=np.int32)
-        now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
-        if prefix.new_correction is None:
-            labels = _with_bound_rows(now, prefix)
-        else:  # exactly the correction; other changes by a refit follow with the next one
-            labels = prefix.new_correction.applied(before.labels)
+        size = max(k, int(found.max()) + 1)
+        grouping, order = Grouping(found, np.arange(size)), np.arange(size)
+        if earlier is not None:
+            grouping, order = earlier.continued(found, size)
+        labels, changed = _with_bound_rows(grouping, prefix), None
+        if before is not None and before.labels is not None:
+            if prefix.new_correction is not None:
+                # Exactly the correction; other changes by a refit follow with the next one.
+                labels = prefix.new_correction.applied(before.labels)
+            changed = float(np.mean(labels != before.labels))
         centers = getattr(model, "cluster_centers_", None)
         if centers is not None:
             centers = np.asarray(centers, dtype=np.float64)[order]
         view = None if self._prepare is None else self._prepare(self._X, labels, self._seed)
         violated = sum(not answer.is_kept(labels) for answer in prefix.counted)
         return Fit(
-            model, labels, centers, len(prefix.answers), float(np.mean(labels != before.labels)),
-            violated, view, time.perf_counter() - started, now, *_guesses(prefix, before),
+            model, labels, centers, len(prefix.answers), changed, violated, view,
+            time.perf_counter() - started, grouping, *_guesses(prefix, before),
         )  # fmt: skip
 
-    def _starts(
-        self, before: StoredFit | None, at: AnswerPrefix, k: int
-    ) -> list[NDArray[np.float64] | str | None]:
-        """Initial centers: the previous ones and a cold start, or the user's own setting.
+    def _earlier(
+        self, prefix: AnswerPrefix, before: StoredFit | None
+    ) -> tuple[Grouping | None, list[Start]]:
+        """The grouping that a fit continues, and the initial centers of its runs.
 
-        A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
-        After a merge or split, start from the corrected clusters.
+        A warm start alone would keep for ever what the first fit, which knew nothing, got wrong: a
+        cold one runs beside it, but where only the data or a correction changed the clusters.
         """
-        if before is None or before.centers is None:
-            return [None]
-        if len(before.centers) == k:
-            return self._restarts(before)
-        if before.labels is None or len(at.answers) > at.base:
-            return [None]
-        return [carry_over(self._X, before.labels, at.answers, k)]
-
-    def _restarts(self, before: StoredFit) -> list[NDArray[np.float64] | str | None]:
-        """The previous centers and a cold start; not the latter where only the data changed."""
+        if before is None or before.labels is None:
+            return None, [None]
+        grouping = before.grouping or Grouping.of(before.labels)
+        if prefix.new_correction is not None:
+            grouping = grouping.corrected(prefix.new_correction)
+            return grouping, [grouping.centers(self._X)]
         if self.anchor is not None and before is self.anchor.fit:
-            return [before.centers]
-        return [before.centers, "afresh"]
+            return grouping, [before.centers]
+        return grouping, [before.centers, None]
 
-    def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
-        """An unfitted model with the given init; None keeps the user's."""
+    def _start(self, k: int, centers: Start) -> Estimator:
+        """An unfitted model with these initial centers; None keeps the user's initialization."""
         model = clone(self._model)
         params = model.get_params(deep=False)
         changes: JsonDict = {}
@@ -460,7 +320,7 @@ class RefitScheduler:
         if params.get("random_state", 0) is None:
             changes["random_state"] = self._seed
         if centers is not None and "init" in params:
-            changes.update({"n_init": 1} if isinstance(centers, str) else {"init": centers})
+            changes["init"] = centers
         return model.set_params(**changes)
 
     def _take(self, found: Labels, k: int, known: Constraints, started: float) -> Estimator:
@@ -469,8 +329,11 @@ class RefitScheduler:
         assert isinstance(model, RepairedClustering)
         return model.take(found, Knowledge(known, 0), started)
 
-    def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
-        """Fit all and return the one with the lowest objective."""
+    def _best(self, starts: list[Start], k: int, known: Constraints) -> Estimator:
+        """Fit from all initial centers and return the model with the lowest objective."""
+        if starts[0] is not None and len(starts[0]) != k:  # the number of clusters was changed
+            starts = [None]
+        models = [self._start(k, start) for start in starts]
         if not hasattr(models[0], "init"):
             models = models[:1]
         for model in models:
@@ -480,10 +343,7 @@ class RefitScheduler:
 
 def continued_labels(fit: Fit, found: Labels, prefix: AnswerPrefix) -> Labels:
     """Clusters after more answers, numbered as in the last fit; corrections hold."""
-    k = int(found.max()) + 1
-    if fit.grouping is None:
-        return keep_numbers(found, fit.labels, k)[found].astype(np.int32)
-    return _with_bound_rows(fit.grouping.continued(found, k)[0], prefix)
+    return _with_bound_rows(fit.grouping.continued(found, int(found.max()) + 1)[0], prefix)
 
 
 def _with_bound_rows(grouping: Grouping, prefix: AnswerPrefix) -> Labels:
@@ -497,44 +357,3 @@ def _guesses(prefix: AnswerPrefix, before: StoredFit | None) -> tuple[int | None
         return None, None
     new = [a for a in prefix.answers[len(prefix.before.answers) :] if a.said != "unsure"]
     return len(new), sum(answer.is_kept(before.labels) for answer in new)
-
-
-# -------------------------------------------------------------------- warm starts
-
-
-def carry_over(
-    X: Matrix, labels: Labels, answers: Sequence[Answer], k: int
-) -> NDArray[np.float64] | None:
-    """Centers of k clusters from the previous labels; None if the answers do not determine them."""
-    found: Labels | None = labels
-    while found is not None and (n := len(np.unique(found[found >= 0]))) != k:
-        found = _join(found, answers) if n > k else _part(X, found, answers)
-    if found is None:
-        return None
-    rows = (np.flatnonzero(found == c) for c in np.unique(found[found >= 0]))
-    return np.array([np.asarray(X[mine].mean(axis=0)).ravel() for mine in rows])
-
-
-def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Merge the two clusters that most must-links connect."""
-    across = Counter(
-        tuple(sorted((int(labels[a.i]), int(labels[a.j]))))
-        for a in answers
-        if a.said == "same" and labels[a.i] != labels[a.j] and min(labels[a.i], labels[a.j]) >= 0
-    )
-    if not across:
-        return None
-    one, two = across.most_common(1)[0][0]
-    return np.where(labels == two, one, labels)
-
-
-def _part(X: Matrix, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Split the cluster that contains the last violated cannot-link."""
-    for a in reversed(answers):
-        if a.said == "different" and labels[a.i] == labels[a.j] >= 0:
-            rows = np.flatnonzero(labels == labels[a.i])
-            nearer = squared_distances(X[rows], X[[a.i, a.j]]).argmin(axis=1)
-            parted = labels.copy()
-            parted[rows[nearer == 1]] = labels.max() + 1
-            return None if len(set(nearer.tolist())) == 1 else parted
-    return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ._questions import Answer
 
 if TYPE_CHECKING:
+    from ._questions import SetQuestion
     from ._session import Session
-    from ._set_questions import SetQuestion
 
 # A function of two rows, or an object with `__call__` or `group`, and, if it likes, `resolve` and
 # `undone`: optional methods have no protocol.

@@ -14,22 +14,24 @@ from linkwise._types import Estimator, Matrix, PathLike
 from linkwise._validation import Knowable, check_number
 
 from . import _settings
-from ._answer_log import LogEntry
+from ._answer_log import ImportedAnswers, LogEntry, read_source, sort_answers
 from ._carry import DataCarry, DataChanges
-from ._imported_answers import ImportedAnswers, read_source, sort_answers
-from ._questions import Dispute, Question, as_question, parse_answer
-from ._refit import model_key
-from ._running import Oracle, run_pairs, run_sets
-from ._session_corrections import SessionCorrections
-from ._set_questions import (
+from ._questions import (
     MOST_RECORDS,
     PENDING_SECONDS,
+    Dispute,
+    Question,
     SetQuestion,
     Weights,
+    as_question,
     check_groups,
     check_weights,
     links_of_groups,
+    parse_answer,
 )
+from ._refit import model_key
+from ._running import Oracle, run_pairs, run_sets
+from ._session_corrections import SessionCorrections
 from ._settings import fingerprint
 from ._strategy import Strategy
 
@@ -316,54 +318,6 @@ class Session(SessionCorrections):
             disputes = self._log.disputes(new)
         self._notify()
         return disputes
-
-    def set_n_clusters(
-        self,
-        n_clusters: int | None,
-        answers: Sequence[tuple[object, object]] = (),
-        *,
-        who: str | None = None,
-    ) -> list[Dispute]:
-        """Set the number of clusters and refit at once.
-
-        To join two clusters or separate one into two, give the new number together with the
-        answers that support it. `undo` takes both back in one step.
-
-        Parameters
-        ----------
-        n_clusters : int or None
-            None: not known; as many as the answers separate.
-        answers : sequence of (answer, question), default=()
-            As in `tell`.
-        who : str, default=None
-            Name of the annotator; the session's `who` by default.
-
-        Returns
-        -------
-        disputes : list of Dispute
-            What the answers contradict.
-
-        Examples
-        --------
-        >>> from linkwise import Session
-        >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
-        ...     clash = session.set_n_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
-        ...     print(len(set(session.labels_.tolist())))
-        ...     undone = session.undo()
-        ...     print(session.snapshot().n_clusters, len(session.constraints.must_link))
-        2
-        3 0
-        """
-        _settings.check_settings(self._n, n_clusters, self._refit_every, self._random_state)
-        given = [(*as_question(pair, self._n), parse_answer(said), 1.0) for said, pair in answers]
-        who = self._person(who)
-        with self._lock, self._store.writing():
-            new = {answer.id for answer in self._store.add_all(given, who)}
-            self._store.add_count(n_clusters, sorted(new), who)
-            self._replay()
-            clashes = self._log.disputes(new)
-        self._notify()
-        return clashes
 
     def _pending_of(self, who: str) -> Question:
         asked = self._store.pending().get(who, [])

@@ -10,11 +10,61 @@ from linkwise._errors import InputError
 from linkwise._types import Ints, JsonDict, Labels
 
 from ._corrections import LONGEST_NAME, Correction, Kind, parts_of
+from ._questions import Dispute, as_question, parse_answer
 from ._session_state import SessionState
+from ._settings import check_settings
 
 
 class SessionCorrections(SessionState):
     """The corrections of a `Session`."""
+
+    def set_n_clusters(
+        self,
+        n_clusters: int | None,
+        answers: Sequence[tuple[object, object]] = (),
+        *,
+        who: str | None = None,
+    ) -> list[Dispute]:
+        """Set the number of clusters and refit at once.
+
+        To join two clusters or separate one into two, give the new number together with the
+        answers that support it. `undo` takes both back in one step.
+
+        Parameters
+        ----------
+        n_clusters : int or None
+            None: not known; as many as the answers separate.
+        answers : sequence of (answer, question), default=()
+            As in `tell`.
+        who : str, default=None
+            Name of the annotator; the session's `who` by default.
+
+        Returns
+        -------
+        disputes : list of Dispute
+            What the answers contradict.
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
+        ...     clash = session.set_n_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
+        ...     print(len(set(session.labels_.tolist())))
+        ...     undone = session.undo()
+        ...     print(session.snapshot().n_clusters, len(session.constraints.must_link))
+        2
+        3 0
+        """
+        check_settings(self._n, n_clusters, self._refit_every, self._random_state)
+        given = [(*as_question(pair, self._n), parse_answer(said), 1.0) for said, pair in answers]
+        who = self._person(who)
+        with self._lock, self._store.writing():
+            new = {answer.id for answer in self._store.add_all(given, who)}
+            self._store.add_count(n_clusters, sorted(new), who)
+            self._replay()
+            clashes = self._log.disputes(new)
+        self._notify()
+        return clashes
 
     def merge(self, clusters: Sequence[int], *, who: str | None = None) -> Correction:
         """Make clusters one; the first of them keeps its number.

@@ -19,17 +19,16 @@ from linkwise._version import __version__
 from linkwise.constraints import Constraints, row_names
 
 from . import _settings
-from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog
+from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, AnswerPrefix
 from ._carry import DataChanges, follow, load_anchor, remember_rows
 from ._corrections import Correction, names_of_clusters
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress, Round, measure
-from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question
-from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels, model_key
+from ._questions import Answer, ClusterCountAnswer, Dispute, Question, SetQuestion, as_question
+from ._refit import Fit, RefitScheduler, RefitSummary, continued_labels, model_key
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
-from ._set_questions import SetQuestion
 from ._settings import fingerprint
 from ._store import Store
 from ._strategy import QueryContext, Questions, Strategy

@@ -9,18 +9,17 @@ import warnings
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from linkwise._errors import InputError
 from linkwise._fingerprint import data_arrays, digest
-from linkwise._types import Estimator, JsonDict, Matrix, PathLike
-from linkwise._validation import check_number, refuse_unknown_ids
+from linkwise._types import Estimator, JsonDict, Matrix, MatrixLike, PathLike
+from linkwise._validation import Knowable, check_number, refuse_unknown_ids
 from linkwise.constraints import as_constraints
 
-from ._imported_answers import sort_answers
+from ._answer_log import sort_answers
 from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
@@ -47,7 +46,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 
-def read_rows(X: Matrix) -> Any:
+def read_rows(X: MatrixLike) -> Matrix:
     """The data as float64, dense in C order or CSR."""
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
@@ -70,7 +69,7 @@ def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | N
 
 
 def check_settings(
-    n_rows: int, n_clusters: int | None, refit_every: int | None, random_state: Any
+    n_rows: int, n_clusters: int | None, refit_every: int | None, random_state: int
 ) -> None:
     """Validate the settings."""
     if n_clusters is not None:
@@ -237,7 +236,7 @@ def stored_settings(path: PathLike) -> JsonDict:
 
 
 def beforehand(
-    constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
+    constraints: Knowable, n_rows: int, ids: Sequence[Hashable] | None
 ) -> list[tuple[int, int, Verdict, float]]:
     """Constraints as answers: row, row, answer, weight."""
     given = as_constraints(constraints)

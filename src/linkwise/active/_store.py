@@ -23,15 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._types import JsonDict, PathLike
+from linkwise._types import JsonDict, Labels, PathLike
 
 from ._corrections import Correction, correction_of
+from ._grouping import Grouping
 from ._questions import Answer, ClusterCountAnswer, Question, Verdict
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 1
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _FIT = "changed, centers, labels, violated, prototypes, owner, asked, guessed"
+ANCHOR = "anchor"  # key of the fit from which others continue after the data changed
 _LABELS_KEPT = 20  # fits whose labels are kept; centers are kept of all
 
 # The only place where tables are created.
@@ -75,7 +77,7 @@ CREATE TABLE correction (
 );
 CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE data_row (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE left_out (kind TEXT NOT NULL, names TEXT NOT NULL, line TEXT NOT NULL);
+CREATE TABLE left_out (names TEXT NOT NULL, line TEXT NOT NULL);
 CREATE TABLE fit (
     key TEXT PRIMARY KEY,
     n_answers INTEGER NOT NULL,
@@ -99,10 +101,9 @@ class StoredFit:
 
     changed: float | None  # share of the rows whose cluster was another one in the fit before
     centers: NDArray[np.float64] | None
-    labels: NDArray[np.int32] | None  # none when they were let go of
+    labels: Labels | None  # none when they were let go of
     violated: int | None = None  # answers that it does not satisfy
-    prototypes: NDArray[np.int32] | None = None  # as in `Grouping`, if there were corrections
-    owner: NDArray[np.int64] | None = None  # as in `Grouping`, if there were corrections
+    grouping: Grouping | None = None  # if clusters are not one prototype each
     # answers since the fit before, and how many of them that one agreed with
     asked: int | None = None
     # answers since the fit before, and how many of them that one agreed with
@@ -456,15 +457,20 @@ class Store:
             rows = self._rows(f"SELECT {_FIT} FROM fit WHERE key = ?", (key,))
         if not rows:
             return None
-        row = rows[0]
-        owner = None if row[5] is None else np.array(json.loads(row[5]), dtype=np.int64)
-        arrays = _read_array(row[1]), _read_labels(row[2])
-        return StoredFit(row[0], *arrays, row[3], _read_labels(row[4]), owner, *row[6:])
+        changed, centers, labels, violated, prototypes, owner, asked, guessed = rows[0]
+        grouping = None
+        if prototypes is not None:
+            owners = np.array(json.loads(owner), dtype=np.int64)
+            grouping = Grouping(_read_labels(prototypes), owners)
+        labels = None if labels is None else _read_labels(labels)
+        arrays = _read_array(centers), labels
+        return StoredFit(changed, *arrays, violated, grouping, asked, guessed)
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Store a fit; labels are kept for the last few only."""
-        labels, prototypes = _write_labels(fit.labels), _write_labels(fit.prototypes)
-        owner = None if fit.owner is None else json.dumps(fit.owner.tolist())
+        labels = None if fit.labels is None else _write_labels(fit.labels)
+        prototypes = None if fit.grouping is None else _write_labels(fit.grouping.prototypes)
+        owner = None if fit.grouping is None else json.dumps(fit.grouping.owner.tolist())
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
@@ -475,9 +481,9 @@ class Store:
                 ),
             )  # fmt: skip
             self._execute(
-                "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
-                "(SELECT rowid FROM fit ORDER BY rowid DESC LIMIT ?)",
-                (_LABELS_KEPT,),
+                "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND key != ? "
+                "AND rowid NOT IN (SELECT rowid FROM fit ORDER BY rowid DESC LIMIT ?)",
+                (ANCHOR, _LABELS_KEPT),
             )
 
 
@@ -518,15 +524,15 @@ def _count(row: Sequence[Any]) -> ClusterCountAnswer:
     )
 
 
-def _write_labels(labels: NDArray[np.int32] | None) -> bytes | None:
-    return None if labels is None else zlib.compress(labels.astype(np.int32).tobytes(), 1)
+def _write_labels(labels: Labels) -> bytes:
+    return zlib.compress(labels.astype(np.int32).tobytes(), 1)
 
 
-def _read_labels(data: bytes | None) -> NDArray[np.int32] | None:
-    return None if data is None else np.frombuffer(zlib.decompress(data), np.int32)
+def _read_labels(data: bytes) -> Labels:
+    return np.frombuffer(zlib.decompress(data), np.int32)
 
 
-def _write_array(array: NDArray[Any] | None) -> bytes | None:
+def _write_array(array: NDArray[np.float64] | None) -> bytes | None:
     if array is None:
         return None
     return json.dumps(array.shape).encode() + b"\n" + array.astype("<f8").tobytes()

@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -45,9 +45,9 @@ RESIZED = "resized"
 class Keys:
     """Keys as they are pressed; from a pipe or a file, one key or answer ("same") a line."""
 
-    def __init__(self, stream: Any = None):
+    def __init__(self, stream: TextIO | None = None):
         self._stream = sys.stdin if stream is None else stream
-        self._before: Any = None
+        self._before: list[Any] | None = None  # what `termios.tcgetattr` returns
         self._waiting: deque[str] = deque()
         self._wake: tuple[int, int] | None = None
         self._handler: Any = None

@@ -15,6 +15,7 @@ from ._cluster import cluster
 from ._demo import demo
 from ._help import show_help
 from ._label import label
+from ._mistakes import Command
 from ._model import mcp
 from ._options import as_command
 from ._predict import predict
@@ -49,7 +50,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     for run in (cluster, predict, update, check, score, label, studio, sessions, mcp, demo):
-        app.command()(as_command(run))
+        app.command(cls=Command)(as_command(run))
     app.command("help")(show_help)
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -152,14 +153,21 @@ def recognized_ids(table: Table) -> str | None:
 def read_constraints(
     path: Path, ids: str, columns: list[str], encoding: str | None = None
 ) -> Constraints:
-    """Read constraints; for large files, with a spinner."""
+    """Read constraints; for large files, with a spinner. Warnings become notes."""
+    with out.warnings_as_notes():
+        return _read_constraints(path, ids, columns, encoding)
+
+
+def _read_constraints(
+    path: Path, ids: str, columns: list[str], encoding: str | None
+) -> Constraints:
     from linkwise.constraints import Constraints
 
     if path.suffix.lower() in TREES:
         return Constraints.from_tree(path)
     roles = dict(_role(text) for text in columns) or None
     encoding = encoding if path.suffix.lower() in _TEXT else None
-    with busy(f"reading {path.name}", path), out.warnings_as_notes():
+    with busy(f"reading {path.name}", path):
         return Constraints.read(path, ids=ids, columns=roles, encoding=encoding)  # type: ignore[arg-type]
 
 
@@ -187,7 +195,8 @@ def constraints_on(
         texts = {own: set(map(str.strip, table.text(own).tolist())) for own in candidates}
         column = next((own for own in candidates if names and names <= texts[own]), None)
         if column is not None:
-            known = read_constraints(path, "text", columns, how.encoding)
+            with warnings.catch_warnings(action="ignore"):  # shown by the first reading
+                known = _read_constraints(path, "text", columns, how.encoding)
             out.print_note(f"rows are named by {column!r} (--id-column changes it)")
         elif known.has_ids and candidates:
             column = candidates[0]

@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from linkwise import _methods
 from linkwise._methods import Method, find_method
 
+from ._mistakes import ALGORITHMS
+
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 Clusters: TypeAlias = int | tuple[int, int] | None
 
 AUTO = "auto"
-# Names of other methods, and what to type instead.
-_ELSEWHERE = {
-    "kmeans": "pck without --constraints is plain k-means",
-    "dbscan": "hdbscan is the method by density",
-    "gmm": "mixture is the method with Gaussians",
-    "agglomerative": "recon and complete-link are the hierarchical methods",
-}
 _OTHER_OPTIONS = {"n_clusters": "-k", "k": "-k", "random_state": "--seed", "seed": "--seed"}
 _NO_SETTINGS = ("n_clusters", "random_state", "callback", "engine", "checkpoint")
 _GPK_BASES = ("mpck", "pck", "cop", "hmrf")
@@ -41,7 +36,7 @@ def find_algorithm(name: str | None) -> Method:
         assert name is not None
     names = [method.short for method in _methods.METHODS]
     close = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = _ELSEWHERE.get(name.lower().replace("-", "").replace("_", ""))
+    hint = ALGORITHMS.get(name.lower().replace("-", "").replace("_", ""))
     hint = hint or (f"did you mean {close[0]}?" if close else "see `linkwise help methods`")
     raise ValueError(f"--algorithm {name}: expected one of {', '.join(names)}; {hint}")
 

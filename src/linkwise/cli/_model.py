@@ -221,7 +221,7 @@ def mcp(request: Mcp) -> None:
     merges and splits, about which `linkwise label --proposals` asks you. Everything that one agent
     did is taken back by `linkwise label --take-back NAME`.
 
-    Example:
+    Examples:
 
         linkwise mcp work.db
     """

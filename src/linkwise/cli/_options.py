@@ -83,8 +83,9 @@ def _whole_number(text: str) -> int:
             return number
     except ValueError:
         pass
-    hint = "; to have it chosen, leave out -k" if text.lower() in ("auto", "?", "none") else ""
-    raise typer.BadParameter(f"{text!r}: expected a whole number, at least 1{hint}")
+    raise typer.BadParameter(
+        f"{text!r}: expected a whole number, at least 1 (chosen if -k is left out)"
+    )
 
 
 def count_option(about: str, *, ranges: bool = False) -> Any:

@@ -221,7 +221,7 @@ def open_session(
 
 def _read_known(path: Path, task: SessionInput) -> Constraints:
     """Constraints out of a file of them, or the answers of another session."""
-    from linkwise.active._imported_answers import is_session, read_source
+    from linkwise.active._answer_log import is_session, read_source
 
     if is_session(path):
         return read_source(path)

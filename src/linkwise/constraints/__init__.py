@@ -3,6 +3,7 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
+from ._arguments import label_codes, row_names
 from ._cliques import Cliques, clique_pairs
 from ._closure import Closure, adjacency
 from ._coloring import color, color_closure
@@ -10,7 +11,6 @@ from ._constraints import Constraints, as_constraints, one_tree
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
-from ._labels import label_codes, row_names
 from ._links import confidence_weight, number_nodes
 from ._proofs import bound_groups
 from ._satisfaction import Satisfaction

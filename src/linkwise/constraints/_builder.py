@@ -169,15 +169,19 @@ class Builder:
             self._names.add(len(ids), ids[0], source, int(lines[0]))
         else:
             ids = [self._id(c, source, int(lines[i]), from_text) for i, c in enumerate(cells)]
-            for cell, line in zip(ids, lines.tolist(), strict=True):
-                if cell is not None:
-                    fits = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
-                    (self._numbers if fits else self._names).add(1, cell, source, line)
+            self._note_kinds(ids, source, lines)
             rows = integers([self._stand_in() if cell is None else cell for cell in ids])
             if rows is not None:
                 return rows
         table = self._table  # setdefault numbers an id when it is first seen
         return np.array([table.setdefault(cell, len(table)) for cell in ids], dtype=np.int64)
+
+    def _note_kinds(self, ids: Sequence[Hashable], source: int, lines: Rows) -> None:
+        """Note which cells are row numbers and which are ids."""
+        for cell, line in zip(ids, lines.tolist(), strict=True):
+            if cell is not None:
+                fits = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
+                (self._numbers if fits else self._names).add(1, cell, source, line)
 
     def _stand_in(self) -> int:
         """A unique number for a missing cell, so that the other checks can run."""

@@ -154,6 +154,7 @@ def clique_pairs(starts: Rows) -> tuple[Rows, Rows]:
     inside = np.arange(len(size_of)) - np.repeat(starts[:-1], sizes)
     after = size_of - 1 - inside  # members of the same group that come later
     first = np.repeat(np.arange(len(size_of)), after)
+    # Counted from 1 again for each `first`: its place among all pairs less where its pairs begin.
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(after) - after, after)
     which = np.repeat(np.repeat(np.arange(len(sizes)), sizes), after)
     return np.column_stack([first, second]), which

@@ -109,6 +109,7 @@ class Closure:
             return self._n_between(self.cannot_link)
         if self.n_apart_pairs <= _COMPARED:
             return self._n_between(self.pairs()[0])
+        # Of the rows of a group, those in two of its components: (|all|^2 - sum |component|^2) / 2.
         total = np.add.reduceat(self.sizes[self.apart], self.apart_starts[:-1])
         squares = np.add.reduceat(self.sizes[self.apart] ** 2, self.apart_starts[:-1])
         between = self._n_between(self.cannot_link)
@@ -143,6 +144,7 @@ class Closure:
         written = np.sort(self.apart[places], axis=1)
         pairs = np.concatenate([self.cannot_link, written])
         weight = np.concatenate([self.weight, self._given._apart.weight[which]])
+        # One number per pair: below 2**63, as there are at most as many components as rows.
         key = pairs[:, 0] * self.n_components + pairs[:, 1]
         order = np.lexsort((-weight, key))  # the heaviest of equal pairs first
         order = order[np.diff(key[order], prepend=-1) != 0]
@@ -392,7 +394,8 @@ def redundant(closure: Closure) -> Constraints:
     if len(must):
         # Older SciPy (1.15, for one) refuses 64-bit indices here.
         ends = np.searchsorted(closure.nodes, must.ends).astype(np.int32)
-        number = np.arange(1.0, len(must) + 1)  # earlier links are preferred
+        # The least spanning forest keeps the earliest links; 0 would be no entry of the matrix.
+        number = np.arange(1.0, len(must) + 1)
         graph = coo_array((number, tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
         needed[minimum_spanning_tree(graph).data.astype(np.int64) - 1] = True
     spare = np.ones(given.n_cannot_link, dtype=bool)

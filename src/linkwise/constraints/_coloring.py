@@ -253,6 +253,7 @@ def _color_part(graph: csr_array, k: int, deadline: float) -> Coloring:
     nothing = np.zeros(0, dtype=np.int64)
     colors = _dsatur(graph)
     if colors.max() >= k:
+        # Half of the time is left for the exact program, which alone proves that k do not suffice.
         halfway = time.monotonic() + (deadline - time.monotonic()) / 2
         found = _tabu(graph, k, colors, halfway)
         if found is None:
@@ -315,6 +316,8 @@ def _tabu(graph: csr_array, k: int, start: Rows, deadline: float) -> Rows | None
         vertex, new = int(bad[pick // k]), pick % k
         old, near = colors[vertex], _neighbors(graph, vertex)
         colors[vertex] = new
+        # The tenure of Galinier and Hao (1999): longer while many vertices are in conflict, and
+        # random, so that the search does not repeat a cycle of moves.
         until[vertex, old] = step + int(0.6 * len(bad)) + rng.integers(10)
         cost[near, old] -= 1
         cost[near, new] += 1

@@ -22,12 +22,11 @@ from . import (
     _sample,
     _satisfaction,
 )
-from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_rows
+from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_labels, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
 from ._cliques import Cliques
 from ._closure import Closure, close
 from ._errors import ConstraintError
-from ._labels import add_labels
 from ._links import Links, Rows, Source, number_nodes
 from ._store import ConstraintStore
 from ._tree import Tree, TreeLike

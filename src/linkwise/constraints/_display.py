@@ -24,15 +24,15 @@ def explain_count(count: ClusterCount, wording: Wording = in_python) -> str:
     """Explain whether the number of clusters is possible."""
     given = wording("n_clusters", count.n_clusters)
     k, groups = count.n_clusters, [f"{{{shorten(group, ', ')}}}" for group in count.proof[:12]]
-    listed = ", ".join(groups) + (", ..." if len(count.proof) > 12 else "")
+    listed = ", ".join([*groups, *["..."] * (len(count.proof) > 12)])
     if count.status == "too small":
         return (
             f"{given} is too small: the {len(count.proof)} groups {listed} must all be "
             f"apart from each other; use at least {count.least}"
         )
-    if count.status == "infeasible" and not count.proof:
-        return "no number of clusters can satisfy constraints that contradict each other"
     if count.status == "infeasible":
+        if not count.proof:
+            return "no number of clusters can satisfy constraints that contradict each other"
         reason = "an odd ring of cannot-links" if k == 2 else "exhaustive search"
         return (
             f"{given} cannot keep all cannot-links, proved by {reason} over the "

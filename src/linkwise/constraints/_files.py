@@ -12,7 +12,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -65,11 +65,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence", "probability"),
     "annotator": ("annotator", "annotator_id", "worker", "rater"),
 }
+_ROLES = {name: role for role, names in _NAMES.items() for name in names}
 _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
-    **dict.fromkeys(("1", "+1", "1.0", "yes", "true"), "must"),
+    **dict.fromkeys(("1", "+1", "1.0", "yes", "y", "ja", "true"), "must"),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different"), "cannot"),
-    **dict.fromkeys(("apart", "-1", "-1.0", "0", "0.0", "no", "false"), "cannot"),
+    **dict.fromkeys(("apart", "-1", "-1.0", "0", "0.0", "no", "n", "nein", "false"), "cannot"),
     **dict.fromkeys(("relative", "closer"), "relative"),
 }
 _EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"
@@ -98,13 +99,7 @@ class _Layout:
 
 def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str) -> _Layout:
     names = [str(name).strip() for name in header]
-    role = _roles(names, columns, where)
-    if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
-        role["i"], role["j"] = role.pop("a"), role.pop("b")
-    if "group" in role and "row" in role:
-        role.setdefault("i", role["row"])
-    if "group" in role and "i" in role:
-        role.setdefault("j", role["i"])  # groups only
+    role = _with_ends(_roles(names, columns, where))
     if not {"i", "j"} <= role.keys() or not {"link", "c"} & role.keys():
         raise ConstraintError(
             f"{where}: the columns {quoted(names)} do not define links; "
@@ -122,6 +117,17 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     )  # fmt: skip
 
 
+def _with_ends(role: dict[str, int]) -> dict[str, int]:
+    """The roles with ends i and j: those of a triplet's a and b, or the row of a group twice."""
+    if {"a", "b"} <= role.keys():
+        role = {"i": role["a"], "j": role["b"], **role}
+    if "group" in role and "row" in role:
+        role = {"i": role["row"], **role}
+    if "group" in role and "i" in role:
+        role = {"j": role["i"], **role}
+    return role
+
+
 def _roles(names: list[str], columns: dict[str, str] | None, where: str) -> dict[str, int]:
     """Which position plays which role: those that `columns` names, then by the usual names."""
     role: dict[str, int] = {}
@@ -134,9 +140,10 @@ def _roles(names: list[str], columns: dict[str, str] | None, where: str) -> dict
                 topic="files",
             )
         role[key] = names.index(name)
+    taken = set(role.values())
     for position, name in enumerate(names):
-        known = next((key for key, usual in _NAMES.items() if name.lower() in usual), None)
-        if known is None or position in role.values():
+        known = _ROLES.get(name.lower())
+        if known is None or position in taken:
             continue
         if columns is None and known in role:
             raise ConstraintError(
@@ -563,34 +570,42 @@ def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode
 
 def _table(given: Constraints) -> dict[str, Sequence[object]]:
     """Columns that describe the constraints, without those that are the same in every row."""
-    ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
-    members = given._names(given._apart.members)
-    groups = [name for name, rows in given.apart.items() for _ in rows]
-    apart = ["apart"] * len(members)
-    table: dict[str, Sequence[object]]
-    if ends and len(ends) == given.n_relative and not members:
-        table = {name: [end[k] for end in ends] for k, name in enumerate("abc")}
-    elif members and not ends:
-        table = {"group": groups, "row": members, "kind": apart}
+    if given and given.n_constraints == given.n_relative:
+        table = dict(zip("abc", given.relative.T.tolist(), strict=True))
+    elif given and given.n_constraints == given.n_apart:
+        groups, members = _members(given)
+        table = {"group": groups, "row": members, "kind": ["apart"] * len(members)}
     else:
-        rows = [(*end, None)[:3] for end in ends] + [(member, None, None) for member in members]
-        numbers = (given.n_must_link, given.n_cannot_link, given.n_relative)
-        table = {
-            "i": [row[0] for row in rows],
-            "j": [row[1] for row in rows],
-            "c": [row[2] for row in rows],
-            "link": [*np.repeat(KINDS, numbers).tolist(), *apart],
-            "group": [*[None] * len(ends), *groups],
-        }
-        if not given.n_relative:
-            del table["c"]
-        if not members:
-            del table["group"]
+        table = _mixed_table(given)
     weights = [given._links(kind).weight for kind in KINDS]
     weight = np.concatenate([*weights, given._apart.weight[given._apart.group]])
     if (weight != 1).any():
         table["weight"] = weight.tolist()
     return table
+
+
+def _mixed_table(given: Constraints) -> dict[str, Sequence[object]]:
+    """A row per pair, triplet and member of a group, with the columns that any of them needs."""
+    groups, members = _members(given)
+    ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
+    numbers = (given.n_must_link, given.n_cannot_link, given.n_relative)
+    gaps = [None] * len(members)
+    table: dict[str, Sequence[object]] = {
+        "i": [end[0] for end in ends] + members,
+        "j": [end[1] for end in ends] + gaps,
+    }
+    if given.n_relative:
+        table["c"] = [end[2] if len(end) > 2 else None for end in ends] + gaps
+    table["link"] = [*np.repeat(KINDS, numbers).tolist(), *["apart"] * len(members)]
+    if members:
+        table["group"] = [*[None] * len(ends), *groups]
+    return table
+
+
+def _members(given: Constraints) -> tuple[list[Hashable], list[Hashable]]:
+    """The group and the row of each membership of an apart group."""
+    groups = [name for name, rows in given.apart.items() for _ in rows]
+    return groups, given._names(given._apart.members)
 
 
 def to_frame(given: Constraints) -> pd.DataFrame:

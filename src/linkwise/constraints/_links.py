@@ -110,6 +110,7 @@ def in_order(ends: Rows) -> Rows:
     if not len(ends):
         return np.zeros(0, dtype=np.int64)
     low, high = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
+    # A mixed-radix number per row, if the ranges of the columns allow one that int64 holds.
     size = 1
     for least, most in zip(low, high, strict=True):
         size *= most - least + 1

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import check_array
 
 from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, is_sparse
 
-from ._labels import row_names
+from ._arguments import row_names
 from ._links import Rows
 
 if TYPE_CHECKING:
@@ -34,6 +32,8 @@ def informativeness(
     if not hasattr(clusterer, "fit_predict"):
         raise TypeError(f"{type(clusterer).__name__} is not a clusterer: it has no fit_predict")
     ids = row_names(X) if sample_ids is None else sample_ids
+    from sklearn.base import clone  # here: files are read and checked without it
+
     labels = np.asarray(clone(clusterer).fit_predict(X))
     return 1.0 - given.satisfied(labels, sample_ids=ids).share
 
@@ -41,6 +41,8 @@ def informativeness(
 def coherence(given: Constraints, X: MatrixLike, sample_ids: SampleIds) -> float:
     """See `Constraints.coherence`."""
     ids = row_names(X) if sample_ids is None else sample_ids
+    from sklearn.utils import check_array
+
     X = check_array(X, dtype=np.float64, accept_sparse="csr")
     rows = given.to_rows(X.shape[0], ids)
     n_must, n_cannot = rows.n_must_link, rows.n_cannot_link

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.random import sample_without_replacement
 
 from linkwise._types import LabelsLike, RandomState, Seed
 
+from ._arguments import add_labels, add_positions, known_labels
 from ._builder import ARITY, KINDS, Builder, Kind, Parts
 from ._errors import ConstraintError
-from ._labels import add_labels, known_labels
 from ._links import Links, Rows, concatenate, merge_repeated
 from ._tree import Tree, TreeLike, as_tree
 
@@ -30,6 +28,12 @@ if TYPE_CHECKING:
 
 
 _MOST_TRIPLETS = 10_000_000  # 240 MB of row numbers
+
+
+def _generator(seed: Seed) -> RandomState:
+    from sklearn.utils import check_random_state  # here: files are read and checked without it
+
+    return check_random_state(seed)
 
 
 def from_labels(
@@ -54,7 +58,7 @@ def from_labels(
         add_labels(builder, y, ids)
         return cls._of(builder.build())
     names, codes = known_labels(y, ids)
-    links = _drawn(codes, n, kind, check_random_state(random_state))
+    links = _drawn(codes, n, kind, _generator(random_state))
     return _named(cls, names, links, "labels")
 
 
@@ -86,11 +90,8 @@ def _named(
     builder = Builder(source)
     number = builder.source(source)
     for kind, ends in links.items():
-        columns: list[Rows | list[Hashable]] = [
-            names[column] if isinstance(names, np.ndarray) else [names[k] for k in column.tolist()]
-            for column in ends.T
-        ]
-        builder.add(kind, columns, None, number, np.full(len(ends), -1, dtype=np.int64))
+        nowhere = np.full(len(ends), -1, dtype=np.int64)
+        add_positions(builder, kind, names, ends, number, nowhere)
     return cls._of(builder.build())
 
 
@@ -106,11 +107,14 @@ def _ranks(n: int, total: int, rng: RandomState, what: str) -> Rows:
         raise ValueError(f"asked for {n:,} {what}, but the labels allow only {total:,}")
     if total >= 2**62:
         raise ValueError(f"too many {what} to draw from ({total:.1e}); use fewer rows")
+    from sklearn.utils.random import sample_without_replacement
+
     return sample_without_replacement(total, n, random_state=rng).astype(np.int64)
 
 
 def _unrank_pair(rank: Rows, size: int | Rows) -> tuple[Rows, Rows]:
     """The pair i < j of 0..size-1 with that number, when pairs are numbered by j, then i."""
+    # The pairs before those of j number j (j - 1) / 2: the largest j with j (j - 1) / 2 <= rank.
     j = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > rank  # the root may be off by one for large numbers
     j += j * (j + 1) // 2 <= rank
@@ -131,6 +135,7 @@ class _Classes:
         counts = self.counts.tolist()
         self.n_triplets = sum(m * (m - 1) // 2 * (self.size - m) for m in counts)
         self._n_classes = int((self.counts > 0).sum())
+        # A triplet for every row but the first of its class, and every other class.
         self.n_informative = (self._n_classes - 1) * (self.size - self._n_classes)
 
     def inside(self, rank: Rows) -> Rows:
@@ -191,7 +196,7 @@ def from_tree(
     elif how == "sample":
         if n is None or n < 0:
             raise ValueError(f"how='sample' needs the number of triplets n, not {n}")
-        ends = _induced(tree, n, check_random_state(random_state))
+        ends = _induced(tree, n, _generator(random_state))
     elif how == "all":
         ends = _all_induced(tree)
     else:
@@ -272,7 +277,7 @@ def subset(given: Constraints, n: int, random_state: Seed) -> Constraints:
     total = given.n_constraints
     if not 0 <= n <= total:
         raise ValueError(f"n={n} must be between 0 and the number of constraints, {total}")
-    return given.take(check_random_state(random_state).choice(total, n, replace=False))
+    return given.take(_generator(random_state).choice(total, n, replace=False))
 
 
 def by_kind(given: Constraints, mask: NDArray[np.bool_]) -> list[Rows]:
@@ -285,7 +290,7 @@ def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
     """See `Constraints.flip`."""
     if not 0 <= share <= 1:
         raise ValueError(f"share={share} must be between 0 and 1")
-    rng = check_random_state(random_state)
+    rng = _generator(random_state)
     total = given.n_constraints
     wrong = np.zeros(total, dtype=bool)
     wrong[rng.choice(total, round(share * total), replace=False)] = True

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from linkwise._types import LabelsLike, SampleIds
 
+from ._arguments import label_codes
 from ._builder import INTEGER
 from ._cliques import Cliques
-from ._labels import label_codes
 from ._links import Links, Rows
 from ._tree import Tree, TreeLike, as_tree
 

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise._errors import InputError
 from linkwise._types import LabelsLike
 
+from ._arguments import label_codes
 from ._builder import INTEGER, is_empty
 from ._errors import ConstraintError
-from ._labels import label_codes
 
 Nested = Hashable | Sequence["Nested"]  # a leaf, or the children of a node
 Taxonomy = Mapping[str, Sequence[Hashable]] | Sequence[Sequence[Hashable]] | NDArray
@@ -430,7 +430,7 @@ def _ranks(
     table: Taxonomy, ids: Sequence[Hashable] | None
 ) -> tuple[list[list[Hashable]], list[Hashable]]:
     """The columns of a taxonomy with None for empty cells, and the leaves."""
-    ranks = [[None if is_empty(cell) else cell for cell in part] for part in _columns(table)]
+    ranks = _columns(table)
     sizes = {len(column) for column in ranks}
     if len(sizes) != 1 or 0 in sizes:
         raise ConstraintError(
@@ -445,10 +445,13 @@ def _ranks(
     return ranks, leaves
 
 
-def _columns(table: Taxonomy) -> Iterable[Iterable[Hashable]]:
+def _columns(table: Taxonomy) -> list[list[Hashable]]:
+    """The columns of a table, with None for empty cells."""
     if hasattr(table, "columns"):
-        return [table[name] for name in table.columns]
-    return table.values() if isinstance(table, Mapping) else zip(*table, strict=True)
+        columns: Iterable[Iterable[Hashable]] = [table[name] for name in table.columns]
+    else:
+        columns = table.values() if isinstance(table, Mapping) else zip(*table, strict=True)
+    return [[None if is_empty(cell) else cell for cell in column] for column in columns]
 
 
 def _walk(groups: _Groups, events: list[int], leaves: list[Hashable]) -> None:

@@ -128,7 +128,7 @@ def irreducible(
     deadline = time.monotonic() + time_limit
 
     def test(chosen: Rows) -> bool:
-        # Saying "consistent" keeps everything that has not been looked at yet.
+        # "Consistent" keeps all candidates that were not tested yet.
         return time.monotonic() > deadline or consistent(chosen)
 
     core = np.sort(_explain(np.zeros(0, np.int64), candidates, False, test))

@@ -122,7 +122,7 @@ def make_blobs(
         Standard deviation of each blob.
     stretch : float, default=1.0
         How many times longer than wide each blob is. All blobs are long in the same direction, the
-        one in which the centers lie closest together; so a learnt metric can undo it.
+        one in which the centers lie closest together; so a learned metric can undo it.
     random_state : int, RandomState or None, default=None
         Pass an int for the same points each time.
 

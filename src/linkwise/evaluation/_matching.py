@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +130,8 @@ class ClusteringChanges:
     def _lines(self) -> list[str]:
         found = [f"{old} was split into {_listed(new)}" for old, new in self.split.items()]
         found += [f"{_listed(old)} were merged into {new}" for new, old in self.merged.items()]
-        apart = {name for parts in self.split.values() for name in parts}
-        joined = {name for parts in self.merged.values() for name in parts}
+        apart = set(chain.from_iterable(self.split.values()))
+        joined = set(chain.from_iterable(self.merged.values()))
         found += [f"{name} is new" for name in self.opened if name not in apart]
         found += [f"{name} is gone" for name in self.retired if name not in joined]
         renamed = {o: n for o, n in self.matched.items() if o != n}
@@ -195,12 +196,6 @@ def compare_clusterings(
     both = (old_codes >= 0) & (new_codes >= 0)
     overlap = _shared_rows(old_codes[both], new_codes[both], (len(old_names), len(new_names)))
     match = _assign(overlap)
-    target = np.full(len(old_names) + 1, -1)  # the last entry means no cluster
-    target[list(match)] = list(match.values())
-    # A row of a retired cluster moves wherever it goes.
-    goes = np.where(old_codes >= 0, target[old_codes], -1)
-    gone = (old_codes >= 0) & (goes < 0)
-    rows_moved = np.flatnonzero((goes != new_codes) | gone)
     return ClusteringChanges(
         old_names,
         new_names,
@@ -208,13 +203,26 @@ def compare_clusterings(
         {old_names[o]: new_names[n] for o, n in match.items()},
         _several(overlap, old_names, new_names),
         _several(overlap.T, new_names, old_names),
-        [name for n, name in enumerate(new_names) if n not in match.values()],
-        [name for o, name in enumerate(old_names) if o not in match],
-        [common[row] for row in rows_moved],
+        _except(new_names, match.values()),
+        _except(old_names, match),
+        [common[row] for row in _moved(old_codes, new_codes, match, len(old_names))],
         [row for row in after if row not in before],
         [row for row in before if row not in after],
         len(common),
     )
+
+
+def _except(names: Names, places: Iterable[int]) -> Names:
+    return [names[place] for place in sorted(set(range(len(names))) - set(places))]
+
+
+def _moved(old: Ints, new: Ints, match: Mapping[int, int], n_old: int) -> Ints:
+    """Places of the rows whose new cluster does not continue their old one."""
+    target = np.full(n_old + 1, -1)  # the last entry means no cluster
+    target[list(match)] = list(match.values())
+    goes = np.where(old >= 0, target[old], -1)
+    retired = (old >= 0) & (goes < 0)  # a row of a retired cluster moves wherever it goes
+    return np.flatnonzero((goes != new) | retired)
 
 
 def _as_mapping(

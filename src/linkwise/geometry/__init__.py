@@ -1,4 +1,4 @@
-"""Distances to centers and between rows, and metrics that are learnt."""
+"""Distances to centers and between rows, and metrics that are learned."""
 
 from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric

@@ -30,7 +30,9 @@ Gamma = float | Literal["local", "median"]
 
 MOST_RBF = 30_000  # rows; beyond, n x n numbers do not fit
 _SCALED_BY = 7  # the neighbor whose distance is a row's bandwidth (Zelnik-Manor and Perona)
-_FLOOR = 0.3  # of the median bandwidth: repeated rows keep affinities to others
+# Least bandwidth as a share of the median one, so that repeated rows keep affinities to others. Set
+# by hand, not measured on sets that did not choose it.
+_FLOOR = 0.3
 _TRIED, _TIES = 50, 10  # rows of a part that are compared; ties, as many as neighbors by default
 
 

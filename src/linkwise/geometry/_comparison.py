@@ -34,7 +34,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Weights w >= 0 minimize ``1/2 |w|^2 + C sum(xi)`` with one slack per comparison: "a is closer
     to b than to c" asks for ``w . [(a - c)^2 - (a - b)^2] >= 1 - xi``. A relative constraint ab|c
     is two of them, from a and from b. `transform` scales the features by sqrt(w), so that plain
-    Euclidean methods (`ReCon`, k-means) work in the learnt metric.
+    Euclidean methods (`ReCon`, k-means) work in the learned metric.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ class Cosine(Geometry):
 class Pearson(Cosine):
     """Pearson distance: one minus the correlation of rows over their features.
 
-    Rows lose their mean over the features, which learnt weights do not change; then distances are
+    Rows lose their mean over the features, which learned weights do not change; then distances are
     those of `Cosine`.
 
     Examples

@@ -53,7 +53,7 @@ class Geometry:
     mean_variance : float
         Mean variance of the features; a run stops if centers move by a small share of it.
     learns : bool, default=False
-        Whether the weights are learnt.
+        Whether the weights are learned.
     prior : Rayleigh, default=None
     eta : float or "exact", default=None
         Step of the gradient, or "exact" for the minimum in closed form if there is one. None: the

@@ -4,56 +4,43 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from linkwise import _core
 from linkwise._types import Floats, MatrixLike, RandomState, SampleIds, Seed
-from linkwise._validation import (
-    Knowable,
-    check_choice,
-    check_number,
-    check_scale,
-    read_data,
-    read_knowledge,
-    read_labels,
-)
+from linkwise._validation import Knowable, check_number
 from linkwise.constraints import Constraints
 
 from ._linear_metric import LinearMetric
 
 _PAIRS = 10_000  # a sample in which the 5 % quantile rests on 500 pairs
-_LEAST = 1e-10  # share of the largest eigenvalue of a covariance below which it is rounding
+_QUANTILES = (0.05, 0.95)  # of the distances: u and l of section 5 of Davis et al.
 
 
 class ITML(LinearMetric):
     """Information-theoretic metric learning: the least change of a metric that fits the links.
 
-    Finds the Mahalanobis metric A that has the least LogDet divergence from a prior metric A0, and
-    under which must-linked rows are at most u apart (squared), cannot-linked rows at least l:
+    Finds the Mahalanobis metric A that has the least LogDet divergence from Euclidean distance
+    (standardize first), and under which must-linked rows are at most u apart (squared),
+    cannot-linked rows at least l:
 
-        min  D(A, A0) + sum_c gamma_c D(xi_c, xi0_c)
+        min  D(A, I) + sum_c gamma_c D(xi_c, xi0_c)
         s.t. d_A(x_i, x_j) <= xi_ij for must-links, >= xi_ij for cannot-links,
 
-    with D(A, B) = tr(A B^-1) - log det(A B^-1) - d and slacks xi that start at u and l (equation
-    (10) of [1]_). Each constraint in turn is met exactly by a correction of rank one (Bregman's
-    method), until none changes anything.
+    with D(A, B) = tr(A B^-1) - log det(A B^-1) - d and slacks xi that start at u and l, the
+    quantiles .05 and .95 of the squared distances of rows (equation (10) of [1]_). Each constraint
+    in turn is met exactly by a correction of rank one (Bregman's method), until none changes
+    anything.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        How much links count against the prior; times the weight of each link. Small values stay
-        near the prior.
-    prior : {"identity", "covariance"}, default="identity"
-        The metric that is changed as little as possible: Euclidean distance (standardize first),
-        or the inverse covariance of the data.
-    quantiles : tuple of two floats, default=(0.05, 0.95)
-        u and l: these quantiles of the squared distances between rows under the prior.
+        How much links count against Euclidean distance; times the weight of each link. Small
+        values stay near it.
     max_iter : int, default=1000
         The most passes over the links.
     tol : float, default=1e-3
@@ -108,21 +95,15 @@ class ITML(LinearMetric):
     True
     """
 
-    _needs = "all rows (or a sample with the linked ones in it) in memory"
-
     def __init__(
         self,
         gamma: float = 1.0,
         *,
-        prior: Literal["identity", "covariance"] = "identity",
-        quantiles: tuple[float, float] = (0.05, 0.95),
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Seed = None,
     ):
         self.gamma = gamma
-        self.prior = prior
-        self.quantiles = quantiles
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -153,37 +134,19 @@ class ITML(LinearMetric):
         self : object
             Fitted transformer.
         """
-        self._check_parameters()
-        given_X, X = X, read_data(self, X, accept_sparse=False)
-        check_scale(X, dtype=np.float64)
-        if X.shape[0] < 2:
-            raise ValueError("n_samples=1: ITML needs at least two rows that are linked")
-        known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-        if (labels := read_labels(y, X.shape[0])) is not None:
-            known = known + Constraints(labels=labels)
+        check_number("gamma", self.gamma, Real, 1e-12)
+        check_number("max_iter", self.max_iter, Integral, 1)
+        check_number("tol", self.tol, Real, 0)
+        X, known = self._read(X, y, constraints, sample_ids)
         if not known.n_must_link + known.n_cannot_link:
             raise ValueError("ITML needs must-links or cannot-links; give constraints or labels")
         rng = check_random_state(self.random_state)
-        self.mean_ = X.mean(axis=0, dtype=np.float64)
-        X = X.astype(np.float64) - self.mean_
-        A = _prior(X, self.prior)
-        self.bounds_ = _bounds(X, A, self.quantiles, rng)
-        self.metric_ = self._project(A, X, known, rng)
-        values, vectors = linalg.eigh(self.metric_)
-        self.components_ = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        self._n_features_out = len(A)
+        self.mean_ = X.mean(axis=0)
+        self.bounds_ = _bounds(X, rng)
+        self._take_root(self._project(X - self.mean_, known, rng))
         return self
 
-    def _check_parameters(self) -> None:
-        check_number("gamma", self.gamma, Real, 1e-12)
-        check_choice("prior", self.prior, ("identity", "covariance"))
-        check_number("max_iter", self.max_iter, Integral, 1)
-        check_number("tol", self.tol, Real, 0)
-        low, high = self.quantiles
-        if not 0 <= low < high <= 1:
-            raise ValueError(f"quantiles={self.quantiles} should be 0 <= low < high <= 1")
-
-    def _project(self, A: Floats, X: Floats, known: Constraints, rng: RandomState) -> Floats:
+    def _project(self, X: Floats, known: Constraints, rng: RandomState) -> Floats:
         """Algorithm 1: pass over the links until none changes anything."""
         ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
@@ -192,7 +155,7 @@ class ITML(LinearMetric):
         V = X[ends[order, 0]] - X[ends[order, 1]]
         gamma = self.gamma * weight[order].astype(np.float64)
         slack = np.where(is_must, *self.bounds_)
-        dual, changes = np.zeros(len(order)), []
+        A, dual, changes = np.eye(X.shape[1]), np.zeros(len(order)), []
         for _ in range(self.max_iter):
             before = dual.copy()
             _core.itml_sweep(A, V, is_must, gamma, slack, dual)
@@ -212,37 +175,24 @@ class ITML(LinearMetric):
         return A
 
 
-def _prior(X: Floats, kind: str) -> Floats:
-    """A0: the identity, or the inverse of the covariance where the data varies at all."""
-    d = X.shape[1]
-    if kind == "identity":
-        return np.eye(d)
-    values, vectors = linalg.eigh(X.T @ X / len(X))
-    floor = max(_LEAST * float(values[-1]), 1e-300)
-    return np.asarray((vectors / np.maximum(values, floor)) @ vectors.T)
-
-
-def _bounds(
-    X: Floats, A: Floats, quantiles: tuple[float, float], rng: RandomState
-) -> tuple[float, float]:
+def _bounds(X: Floats, rng: RandomState) -> tuple[float, float]:
     """Quantiles (u, l) of the squared distances of pairs of rows that differ."""
-    squared = _squared_distances(X, A, rng)
+    squared = _squared_distances(X, rng)
     if not squared.any():
         # Nearly all rows are equal: pairs of distinct rows have the distances to be compared.
-        squared = _squared_distances(np.unique(X, axis=0), A, rng)
+        squared = _squared_distances(np.unique(X, axis=0), rng)
     squared = squared[squared > 0]
     if not len(squared):
         raise ValueError("all rows of X are the same, so that no metric can separate them")
-    low, high = np.quantile(squared, quantiles)
+    low, high = np.quantile(squared, _QUANTILES)
     return float(low), float(high)
 
 
-def _squared_distances(X: Floats, A: Floats, rng: RandomState) -> Floats:
+def _squared_distances(X: Floats, rng: RandomState) -> Floats:
     """Squared distances of all pairs of rows, or of a sample of pairs."""
     n = len(X)
     if n * (n - 1) // 2 <= _PAIRS:
         i, j = np.triu_indices(n, 1)
     else:
         i, j = rng.randint(n, size=(2, _PAIRS))
-    away = X[i] - X[j]
-    return np.einsum("ij,ij->i", away @ A, away)
+    return ((X[i] - X[j]) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Squared Euclidean and Mahalanobis distances: given, or learnt in closed form.
+"""Squared Euclidean and Mahalanobis distances: given, or learned in closed form.
 
 The cost of a row x in cluster c is
 
@@ -28,7 +28,10 @@ from ._geometry import Eta, Geometry, HasSimilaritySquares, Rayleigh, step_down
 from ._moments import Moments
 
 Metric = Literal["identity", "diagonal", "full"]
-_CATEGORY_FLOOR = 0.25  # of the variance inside clusters, as a share of that in all the data
+# Least variance of a category inside clusters, as a share of that in all the data: a category that
+# every cluster keeps apart has none, and without a floor its weight would grow until the clusters
+# copy it. Bounds the weight by 4; set by hand.
+_CATEGORY_FLOOR = 0.25
 _ROUNDING = 1e-12  # relative error of a difference of squares
 
 
@@ -79,7 +82,7 @@ class Mahalanobis(Geometry):
         super().__init__(
             n_clusters, d, float(variance.mean()), learns=metric != "identity", prior=prior, eta=eta
         )
-        # Nothing can be learnt of a constant feature: its floor keeps its weight at 1.
+        # Nothing can be learned of a constant feature: its floor keeps its weight at 1.
         self.scale: Floats = np.where(variance > 0, variance, 1.0 / regularization)
         self._categories = tuple(categories)
         for start, stop in self._categories:

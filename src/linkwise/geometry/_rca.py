@@ -8,24 +8,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from linkwise._types import Floats, MatrixLike, SampleIds
-from linkwise._validation import (
-    Knowable,
-    check_choice,
-    check_number,
-    check_scale,
-    read_data,
-    read_knowledge,
-    read_labels,
-)
+from linkwise._validation import Knowable, check_choice, check_number
 from linkwise.constraints import Constraints
 
 from ._linear_metric import LinearMetric
 
 _LEAST = 1e-10  # share of a feature's variance that may be rounding error
 _TIE = 1e-6  # share of a unit variance that decides between equal criteria, far above rounding
+# Least variance inside chunklets, as a share of that of the data. New rows may vary where no
+# chunklet does: no direction counts more than 1 / sqrt(0.001), about 32 times, as much as another.
+_FLOOR = 1e-3
 
 
 class RCA(LinearMetric):
@@ -45,13 +40,9 @@ class RCA(LinearMetric):
         Share s of a simpler covariance in the one that is used, (1 - s) C + s T: T is diagonal,
         the variances of the features in all the data times the mean share of them that C has.
         "auto" is that of an inverse-Wishart prior worth d + 1 rows, s = (d + 1) / (nu + d + 1)
-        with nu the (weight of the) rows in chunklets less the number of chunklets; 0 is RCA as
-        published.
-    regularization : float, default=0.001
-        Floor of the variance of a direction inside chunklets, as a share of its variance in all
-        the data. Few chunklets do not vary in some directions, which this keeps finite.
-        With 0 the closed form is used as it is, and chunklets that do not span the space raise an
-        error.
+        with nu the (weight of the) rows in chunklets less the number of chunklets. 0 is RCA as
+        published, which needs chunklets that vary in all directions; otherwise no direction has
+        less than a thousandth of its variance in all the data.
 
     Attributes
     ----------
@@ -62,7 +53,7 @@ class RCA(LinearMetric):
     mean_ : ndarray of shape (n_features,)
         Mean of the data, which is subtracted first.
     covariance_ : ndarray of shape (n_features, n_features)
-        Covariance inside chunklets, before shrinkage and regularization.
+        Covariance inside chunklets, before shrinkage.
     shrinkage_ : float
         The share s that was used.
     n_chunklets_ : int
@@ -103,22 +94,14 @@ class RCA(LinearMetric):
     True
     """
 
-    # Part of the error message of `read_data` for rows that are not in memory.
-    _needs = (
-        "the rows of the chunklets and the covariance of all rows, for which all rows (or a sample "
-        "with the chunklets in it) must be in memory"
-    )
-
     def __init__(
         self,
         n_components: int | None = None,
         *,
         shrinkage: float | Literal["auto"] = "auto",
-        regularization: float = 1e-3,
     ):
         self.n_components = n_components
         self.shrinkage = shrinkage
-        self.regularization = regularization
 
     def fit(
         self,
@@ -149,24 +132,14 @@ class RCA(LinearMetric):
         self : object
             Fitted transformer.
         """
-        given_X, X = X, read_data(self, X, accept_sparse=False)
-        check_scale(X, dtype=np.float64)
+        X, known = self._read(X, y, constraints, sample_ids)
         n_samples, d = X.shape
         self._check_parameters(d)
-        if n_samples < 2:
-            raise ValueError("n_samples=1: RCA needs at least two rows that belong together")
-        weight = np.ones(n_samples)
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        known, _ = read_knowledge(constraints, n_samples, sample_ids, given_X)
-        if (seeds := read_labels(y, n_samples)) is not None:
-            known = known + Constraints(labels=seeds)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows, chunklet = _chunklets(known)
         total = _covariance(X, np.zeros(n_samples, dtype=np.int64), weight)
         inner = _covariance(X[rows], chunklet, weight[rows])
-        self.mean_ = np.average(X.astype(np.float64), axis=0, weights=weight)
+        self.mean_ = np.average(X, axis=0, weights=weight)
         self.covariance_, self.n_chunklets_ = inner, int(chunklet.max()) + 1
         self.shrinkage_ = self._share(float(weight[rows].sum()) - self.n_chunklets_, d)
         self.components_ = self._solve(_shrunk(inner, total, self.shrinkage_), total)
@@ -174,7 +147,6 @@ class RCA(LinearMetric):
         return self
 
     def _check_parameters(self, n_features: int) -> None:
-        check_number("regularization", self.regularization, Real, 0)
         if isinstance(self.shrinkage, str):
             check_choice("shrinkage", self.shrinkage, ("auto",))
         else:
@@ -218,38 +190,19 @@ class RCA(LinearMetric):
         # Where the data does not vary at all, as much as a feature does.
         total = (vectors * np.where(values > _LEAST, values, 1.0)) @ vectors.T
         shares, vectors = linalg.eigh(inner, total)  # v' total v = 1
-        floor = max(self.regularization, len(shares) * _LEAST)
-        low = shares < floor
-        if not low.any():
+        if self.shrinkage_ == 0:
+            low = shares < len(shares) * _LEAST
+            if low.any():
+                raise ValueError(
+                    f"the chunklets do not vary in {int(low.sum())} of {len(low)} directions, so "
+                    "that their covariance has no inverse; give more of them, reduce the "
+                    "dimensions first (PCA), or use shrinkage above 0"
+                )
             return inner, False
-        if self.regularization == 0:
-            raise ValueError(
-                f"the chunklets do not vary in {int(low.sum())} of {len(low)} directions, so that "
-                "their covariance has no inverse; give more of them, reduce the dimensions first "
-                "(PCA), or use regularization above 0"
-            )
+        if shares[0] >= _FLOOR:
+            return inner, False
         back = total @ vectors
-        return (back * np.maximum(shares, floor)) @ back.T, True
-
-    @property
-    def metric_(self) -> Floats:
-        """The Mahalanobis metric, of shape (n_features, n_features)."""
-        check_is_fitted(self)
-        return self.components_.T @ self.components_
-
-    def inverse_transform(self, Z: ArrayLike) -> NDArray:
-        """Rows whose transforms are nearest to Z.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
+        return (back * np.maximum(shares, _FLOOR)) @ back.T, True
 
 
 def _shrunk(inner: Floats, total: Floats, share: float) -> Floats:
@@ -281,7 +234,6 @@ def _chunklets(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 def _covariance(X: NDArray, group: NDArray[np.int64], weight: Floats) -> Floats:
     """Weighted covariance of rows about the means of their groups."""
-    X = X.astype(np.float64)
     totals = np.bincount(group, weight)
     sums = np.zeros((len(totals), X.shape[1]))
     np.add.at(sums, group, X * weight[:, None])

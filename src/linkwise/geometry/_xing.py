@@ -10,16 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg, optimize
 
 from linkwise._types import Floats, MatrixLike, SampleIds
-from linkwise._validation import (
-    Knowable,
-    check_choice,
-    check_number,
-    check_scale,
-    read_data,
-    read_knowledge,
-    read_labels,
-)
-from linkwise.constraints import Constraints
+from linkwise._validation import Knowable, check_choice, check_number
 
 from ._linear_metric import LinearMetric
 
@@ -84,8 +75,6 @@ class XingMetric(LinearMetric):
     True
     """
 
-    _needs = "all rows (or a sample with the linked ones in it) in memory"
-
     def __init__(
         self,
         kind: Literal["diagonal", "full"] = "diagonal",
@@ -129,15 +118,8 @@ class XingMetric(LinearMetric):
         check_number("prior", self.prior, Real, 0)
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
-        given_X, X = X, read_data(self, X, accept_sparse=False)
-        check_scale(X, dtype=np.float64)
-        if X.shape[0] < 2:
-            raise ValueError("n_samples=1: XingMetric needs at least two rows that are linked")
-        known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-        if (labels := read_labels(y, X.shape[0])) is not None:
-            known = known + Constraints(labels=labels)
-        self.mean_ = X.mean(axis=0, dtype=np.float64)
-        X = X.astype(np.float64) - self.mean_
+        X, known = self._read(X, y, constraints, sample_ids)
+        self.mean_ = X.mean(axis=0)
         apart = X[known.cannot_link[:, 0]] - X[known.cannot_link[:, 1]]
         weight = np.asarray(known.cannot_link_weight, dtype=np.float64)
         if not weight @ (apart**2).sum(axis=1) > 0:
@@ -149,12 +131,10 @@ class XingMetric(LinearMetric):
         scatter = (together.T * known.must_link_weight) @ together
         scatter += self.prior * 2 * np.cov(X.T, bias=True).reshape(scatter.shape)
         learn = _diagonal if self.kind == "diagonal" else _full
-        self.metric_, self.objective_, self.n_iter_ = learn(
+        metric, self.objective_, self.n_iter_ = learn(
             scatter, apart, weight, self.max_iter, self.tol
         )
-        values, vectors = linalg.eigh(self.metric_)
-        self.components_ = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        self._n_features_out = len(self.metric_)
+        self._take_root(metric)
         return self
 
 

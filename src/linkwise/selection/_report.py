@@ -11,7 +11,7 @@ from linkwise.report import Report
 from ._score import Expected
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChoiceReport(Report):
     """The report on the chosen clustering, with the reasons of the choice.
 

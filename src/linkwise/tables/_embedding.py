@@ -62,7 +62,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.normalize = normalize
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
-        """Find out how many dimensions the model has; nothing is learnt.
+        """Find out how many dimensions the model has; nothing is learned.
 
         Parameters
         ----------

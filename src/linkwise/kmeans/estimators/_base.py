@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from linkwise._types import (
     Bools,
+    Floats,
     Init,
     Ints,
     Labels,
@@ -242,6 +243,20 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
         return best.times(unit)
 
     # ---------------------------------------------------------------- results
+
+    @property
+    def inertia_(self) -> float:
+        """Sum of the distortions of rows in their clusters: `objective_` without links and priors.
+
+        As in scikit-learn's `KMeans`, weighted by `sample_weight`; for rows in memory only.
+        """
+        costs: Floats | None = getattr(self, "_cluster_costs_", None)
+        if costs is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no inertia_: it is not fitted, or its rows were not in "
+                "memory; objective_ is what the fit minimized"
+            )
+        return float(costs.sum())
 
     def _store(self, best: Solution, rows: LocalRows | RemoteRows, unit: float) -> None:
         if isinstance(rows, LocalRows):

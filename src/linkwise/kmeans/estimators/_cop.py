@@ -16,14 +16,13 @@ from linkwise.kmeans.solver._outliers import limited, read_limits
 from linkwise.kmeans.solver._penalties import NoPenalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._runs import Preset
-from linkwise.kmeans.solver._starts import chosen_start, hard_start
+from linkwise.kmeans.solver._starts import SOFT_RUNS, chosen_start, hard_start
 
 from ._base import BaseKMeans
 from ._parts import N_STARTS, count_runs, euclidean
 
-_AUTO_RUNS = 10  # of one kind of start: scikit-learn's former n_init
-# Runs whose iterations the starts and swaps may take: with 6 at most twice the time of ten runs,
-# more where the optimum of every assignment is asked for.
+# Runs whose iterations the starts and swaps may take (benchmarks/RESULTS.md, "Default starts"), and
+# where the optimum of every assignment is asked for (papers/beyond/README.md).
 _REPLACED, _EXACT_REPLACED = 6, 40
 
 
@@ -176,7 +175,7 @@ class COPKMeans(BaseKMeans):
         if not isinstance(self.init, str):
             return count_runs(self.n_init, 1), 0
         if self.init != "auto":
-            return count_runs(self.n_init, _AUTO_RUNS), 0
+            return count_runs(self.n_init, 2 * SOFT_RUNS), 0
         n_runs, exact = count_runs(self.n_init, N_STARTS), self.assignment == "exact"
         return n_runs, max(_EXACT_REPLACED if exact and problem.known else _REPLACED, n_runs)
 

@@ -44,11 +44,12 @@ class HMRFKMeans(BaseKMeans):
         Squared Euclidean distance (3.15); one minus the cosine (3.17), for text; one minus
         Pearson's correlation (the cosine of rows less their mean), for profiles; I-divergence
         (3.19) of rows made to sum to one, for counts; or a class of your own, see
-        `linkwise.geometry.Bregman`.
+        `linkwise.geometry.Bregman`. Under the divergence every center has a uniform row mixed in
+        (3.23), of weight 1 at first and half as much after every iteration, down to a thousandth.
     learn : bool, default=True
         Whether to learn the weights of the features.
     prior : bool or float, default=True
-        Whether weights have a Rayleigh prior, which keeps them near `width`; a number is the
+        Whether weights have a Rayleigh prior, which keeps them near 1; a number is the
         weight of minus its logarithm in the objective (True is 1).
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
@@ -61,16 +62,11 @@ class HMRFKMeans(BaseKMeans):
         must-link component at a time. The others look at all links at once and then run ICM; the
         cheaper of that and of plain ICM is used. They keep two numbers per link and cluster;
         "linear_program" is for up to 100,000 of these.
-    width : float, default=1.0
-        s, the most likely weight under the prior.
     eta : float or "exact", default=None
         Step of the gradient, halved while the objective would rise; "exact" takes the minimum in
         closed form where there is one (Euclidean; divergence with prior), or goes towards it (a
         full matrix with prior). None is "exact" for Euclidean, and the published steps
         otherwise: 100 (cosine), 0.08 (divergence).
-    smoothing : float, default=1.0
-        For the divergence: weight of a uniform row mixed into every center at first (3.23). It
-        is halved after every iteration down to a thousandth.
     bound : {"tight", "published"}, default="tight"
         The bound of phi in the cost of cannot-links. "tight": the farthest pair (Euclidean),
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
@@ -161,9 +157,7 @@ class HMRFKMeans(BaseKMeans):
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         inference: Inference = "icm",
-        width: float = 1.0,
         eta: Eta = None,
-        smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
@@ -189,9 +183,7 @@ class HMRFKMeans(BaseKMeans):
         self.metric = metric
         self.per_cluster = per_cluster
         self.inference = inference
-        self.width = width
         self.eta = eta
-        self.smoothing = smoothing
         self.bound = bound
 
     def _check_parameters(self) -> None:
@@ -199,9 +191,7 @@ class HMRFKMeans(BaseKMeans):
         check_choice("metric", self.metric, ("diagonal", "full"))
         check_choice("bound", self.bound, ("tight", "published"))
         check_choice("inference", self.inference, INFERENCES)
-        check_number("width", self.width, Real, 1e-12)
         check_number("prior", float(self.prior), Real, 0)
-        check_number("smoothing", self.smoothing, Real, 0)
         if self.eta not in (None, "exact"):
             check_number("eta", self.eta, Real, 0)
         is_euclidean = geometry_class(self.distortion) is None
@@ -215,10 +205,10 @@ class HMRFKMeans(BaseKMeans):
     def _preset(self, problem: Problem) -> Preset:
         problem, kind = labels_as_links(problem, MAX_ENTAILED), self.distortion
         has_prior = self.prior and self.learn
-        prior = Rayleigh(float(self.width), float(self.prior)) if has_prior else None
+        prior = Rayleigh(1.0, float(self.prior)) if has_prior else None
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         metric = self.metric if self.learn else "identity"
-        learning = Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
+        learning = Learning(metric, prior, eta, bool(self.per_cluster))
         published = self.bound == "published"
         return Preset(
             problem,

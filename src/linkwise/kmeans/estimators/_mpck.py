@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import MAX_ENTAILED, check_choice, check_number
 from linkwise.geometry import one_hot_groups
-from linkwise.kmeans.rows._protocols import RowStore
+from linkwise.kmeans.rows._protocols import DENSE_CELLS, JUDGED_ROWS, RowStore
 from linkwise.kmeans.solver._assigners import ICM
 from linkwise.kmeans.solver._penalties import DistancePenalty
 from linkwise.kmeans.solver._problem import Problem
@@ -20,10 +20,6 @@ from linkwise.kmeans.solver._starts import chosen_start, soft_start
 
 from ._base import BaseKMeans
 from ._parts import Learning, euclidean, labels_as_links, soft_runs
-
-# Rows that show which features are indicators of a category, fewer if they are wide. One that shows
-# no third value in 5,000 rows has it in less than .1 % of the rows (with 99 % confidence).
-_SCREENED, _SCREENED_CELLS = 5_000, 20_000_000
 
 
 class MPCKMeans(BaseKMeans):
@@ -176,7 +172,11 @@ class MPCKMeans(BaseKMeans):
 
 
 def _indicators(rows: RowStore) -> list[tuple[int, int]]:
-    """Features that are indicators, by rows spread over the data: the same wherever they are."""
-    number = min(rows.n, _SCREENED, _SCREENED_CELLS // max(rows.d, 1))
+    """Features that are indicators, by rows spread over the data: the same wherever they are.
+
+    A feature that shows no third value in 5,000 rows has it in less than .1 % of the rows (with
+    99 % confidence); wide rows are fewer.
+    """
+    number = min(rows.n, JUDGED_ROWS, DENSE_CELLS // max(rows.d, 1))
     chosen = np.linspace(0, rows.n - 1, number).astype(np.int64)
     return one_hot_groups(rows.take(chosen), single=True) if len(chosen) else []

@@ -26,13 +26,9 @@ from linkwise._types import Bools, Floats, Ints, Labels, Matrix, MatrixLike, is_
 from linkwise._validation import read_data, read_features
 from linkwise.engines import is_out_of_memory, map_blocks
 from linkwise.geometry import Geometry, Moments
-from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._local_rows import PAIRED_ROWS, LocalRows
 from linkwise.kmeans.rows._offsets import moved
-
-_COSTS_AT_ONCE = 500_000  # costs that are held at a time: 4 MB, which stay in the cache
-_LEAST_ROWS = 256  # at a time, however many clusters or features
-# The number of independent features is a ratio of two means over pairs of rows.
-_PAIRED_ROWS, _PAIRED_CELLS = 500, 4_000_000  # rows, fewer if they are wide
+from linkwise.kmeans.rows._protocols import BLOCK_ROWS, DENSE_CELLS
 
 
 class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -222,7 +218,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if not is_sparse(X) or 2 * np.count_nonzero(self._shift_) < X.shape[1]:
             yield slice(0, X.shape[0]), X
             return
-        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // max(X.shape[1], 1))
+        size = max(1, DENSE_CELLS // max(X.shape[1], 1))
         for start in range(0, X.shape[0], size):
             part = slice(start, min(start + size, X.shape[0]))
             yield part, X[part].toarray()
@@ -230,7 +226,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Costs of the rows in all clusters, block by block."""
         geometry = self._geometry_
-        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
+        size = max(1, min(BLOCK_ROWS, DENSE_CELLS // self.n_clusters))
         for piece, of_piece in self._pieces(X):
             with self._new_rows(of_piece) as rows:
                 for start in range(0, rows.n, size):
@@ -274,7 +270,7 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
     residuals, squared, over the mean squared product of two of them.
     """
     inside = np.flatnonzero(labels >= 0)
-    most = min(_PAIRED_ROWS, max(2, _PAIRED_CELLS // rows.d))
+    most = min(PAIRED_ROWS, max(2, DENSE_CELLS // rows.d))
     some = inside[:: max(1, len(inside) // most)][:most]
     if len(some) < 2:
         return 1.0

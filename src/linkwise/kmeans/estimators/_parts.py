@@ -25,13 +25,12 @@ from linkwise.geometry import (
 )
 from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
-from linkwise.kmeans.solver._starts import Start, chosen_start, soft_start
+from linkwise.kmeans.solver._starts import SOFT_RUNS, Start, chosen_start, soft_start
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
-SOFT_RUNS = 5  # half of scikit-learn's former n_init: starts from components vary less
 N_STARTS = 3  # of different kinds, before centers are swapped
 DISTORTIONS: dict[str, type[Geometry]] = {
     "cosine": Cosine,
@@ -82,7 +81,6 @@ class Learning(NamedTuple):
     metric: Literal["identity", "diagonal", "full"] = "identity"
     prior: Rayleigh | None = None
     eta: Eta = None
-    smoothing: float = 1.0
     per_cluster: bool = False
 
 
@@ -122,12 +120,12 @@ def distorted(
     kind, rows = geometry_class(distortion), problem.rows
     if kind is None:
         return euclidean(problem, learning)
-    metric, prior, eta, smoothing, per_cluster = learning
+    metric, prior, eta, per_cluster = learning
     options: dict[str, Any] = {"learns": metric != "identity", "prior": prior, "eta": eta}
     if per_cluster and metric != "identity":
         options["per_cluster"] = True
     if issubclass(kind, Divergence):
-        options["smoothing"] = smoothing
+        options["smoothing"] = 1.0  # halved after every iteration; see HMRFKMeans
     geometry = kind(problem.k, rows.d, 0.0, **options)
     rows.scale(geometry)
     variance = variances(rows.total(), rows.total_weight, rows.uncentered_mean())

@@ -18,12 +18,11 @@ from linkwise.kmeans.solver._outliers import limited, read_limits
 from linkwise.kmeans.solver._penalties import WeightPenalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._runs import Preset
-from linkwise.kmeans.solver._starts import named_start
+from linkwise.kmeans.solver._starts import SOFT_RUNS, named_start
 
 from ._base import BaseKMeans
 from ._parts import (
     N_STARTS,
-    SOFT_RUNS,
     check_distortion,
     count_runs,
     distance_penalty,

@@ -30,13 +30,13 @@ from linkwise.engines import as_blocks, is_out_of_memory
 from linkwise.evaluation import compare_clusterings
 from linkwise.evaluation._matching import keep_numbers
 from linkwise.geometry import Mahalanobis, Moments
+from linkwise.kmeans.rows._protocols import DENSE_CELLS
 from linkwise.kmeans.solver._outliers import judged_labels
 from linkwise.report import Report
 
 from ._placing import Placing, UpdateChanges, by_row, not_kept
 
 _Report = TypeVar("_Report", bound=Report)
-_AT_ONCE = 20_000_000  # costs, or cells of dense rows, that are held at a time
 _EMPTY = "it has no rows"
 
 
@@ -170,7 +170,7 @@ class _Update:
             starts = self.X.starts.tolist()
         else:
             self.X = read_data(model, X, reset=False)
-            size = max(1, _AT_ONCE // max(self.geometry.k, self.X.shape[1]))
+            size = max(1, DENSE_CELLS // max(self.geometry.k, self.X.shape[1]))
             starts = [*range(0, self.X.shape[0], size), self.X.shape[0]]
         self.starts, self.n_new = starts, starts[-1]
         self.weight = self._read_weight(weight)

@@ -21,7 +21,7 @@ from linkwise._types import Bools, Floats, Ints, Labels, Matrix
 from linkwise.engines import Block
 from linkwise.geometry import Geometry, Moments
 
-from ._local_rows import OUTERMOST, LocalAssignments, LocalRows, largest
+from ._local_rows import PAIRED_ROWS, LocalAssignments, LocalRows, largest
 from ._protocols import cluster_sizes
 
 
@@ -128,7 +128,7 @@ def extreme_rows(block: Block, context: BlockContext, scale: Floats) -> BlockExt
     with _rows(block, context) as rows:
         if rows.is_sparse:
             norm = rows.lengths()
-            longest = largest(norm, np.arange(rows.n), OUTERMOST)
+            longest = largest(norm, np.arange(rows.n), PAIRED_ROWS)
             none = np.zeros((2, 0))
             return BlockExtremes(longest, norm[longest], none.astype(np.int64), none, none)
         longest, edge, norm = rows.extremes(scale)

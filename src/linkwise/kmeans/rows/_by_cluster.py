@@ -13,12 +13,12 @@ import numpy as np
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix
 from linkwise.geometry import Geometry, Moments
 
-_BLOCK = 4096  # rows whose costs are computed at a time: they stay in the cache
+from ._protocols import BLOCK_ROWS
 
 
 def _blocks(rows: Ints) -> Iterator[tuple[slice, Ints]]:
-    for start in range(0, len(rows), _BLOCK):
-        part = slice(start, start + _BLOCK)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         yield part, rows[part]
 
 

@@ -19,13 +19,12 @@ from linkwise.kmeans._kernel_arguments import CostForm
 from . import _by_cluster
 from ._bounds import Bounds
 from ._offsets import far_means, moved
-from ._protocols import cluster_sizes, dense_blocks
+from ._protocols import BLOCK_ROWS, DENSE_CELLS, cluster_sizes, dense_blocks
 
-_BLOCK = 8192  # rows whose temporary arrays are held at a time: they stay in the cache
-OUTERMOST = 500  # rows among which the farthest pair is searched: 125,000 pairs, some milliseconds
-# Initial centers of very many rows are drawn from a sample: at most 131,072 rows and 64 MB, but 100
+PAIRED_ROWS = 500  # rows of which all pairs are compared: 125,000 pairs, some milliseconds
+# Initial centers of very many rows are drawn from a sample: at most 131,072 rows and 32 MB, but 100
 # rows per cluster, so that k-means++ meets clusters of 1 % of the average size.
-_SAMPLE, _SAMPLE_CELLS, _SAMPLE_LEAST = 2**17, 2**23, 100
+_SAMPLE, _SAMPLE_LEAST = 2**17, 100
 
 KernelCall = tuple[Callable[..., int], tuple[object, ...]]
 
@@ -198,10 +197,10 @@ class LocalRows:
         if not full:
             return self._column_sums(self.shift)[1]
         total = np.zeros((self.d, self.d))
-        for start in range(0, self.n, _BLOCK):
-            block = self._dense(slice(start, start + _BLOCK))
+        for start in range(0, self.n, BLOCK_ROWS):
+            block = self._dense(slice(start, start + BLOCK_ROWS))
             weighted = (
-                block * self.weight[start : start + _BLOCK, None] if self.weight.size else block
+                block * self.weight[start : start + BLOCK_ROWS, None] if self.weight.size else block
             )
             total += weighted.T @ block
         return total
@@ -287,8 +286,8 @@ class LocalRows:
         """Cost of each of some rows in the cluster that it is in."""
         out = np.empty(len(rows))
         if self.is_sparse or geometry.metrics.ndim == 3 or geometry.rows_by_cluster:
-            for start in range(0, len(rows), _BLOCK):
-                part = slice(start, start + _BLOCK)
+            for start in range(0, len(rows), BLOCK_ROWS):
+                part = slice(start, start + BLOCK_ROWS)
                 costs = self.distances(rows[part], geometry)
                 out[part] = costs[np.arange(len(costs)), labels[part]]
             return out
@@ -327,12 +326,12 @@ class LocalRows:
         return self._outermost
 
     def _find_outermost(self) -> Ints:
-        if self.n <= OUTERMOST:
+        if self.n <= PAIRED_ROWS:
             return np.arange(self.n)
         if self.is_sparse:
-            return np.sort(largest(self.lengths(), np.arange(self.n), OUTERMOST))
+            return np.sort(largest(self.lengths(), np.arange(self.n), PAIRED_ROWS))
         found = self.extremes(np.maximum(self.total(), 1e-300))
-        edge = largest(found.norm, np.unique(found.edge), OUTERMOST // 2)
+        edge = largest(found.norm, np.unique(found.edge), PAIRED_ROWS // 2)
         return np.unique(np.concatenate([found.longest, edge]))
 
     def lengths(self) -> Floats:
@@ -354,7 +353,7 @@ class LocalRows:
         edge, features = np.empty((2, self.d), dtype=np.int64), np.arange(self.d)
         for side, best in enumerate((np.argmin, np.argmax)):
             edge[side] = ends[best(self.X[ends[:, side], features], axis=0), side, features]
-        return ExtremeRows(largest(norm, np.arange(self.n), OUTERMOST // 2), edge, norm)
+        return ExtremeRows(largest(norm, np.arange(self.n), PAIRED_ROWS // 2), edge, norm)
 
     def new_assignments(self, chosen: Ints) -> LocalAssignments:
         """Assignments in which no row has a cluster yet."""
@@ -521,8 +520,8 @@ class LocalAssignments:
         best, reach = -1, 0.0
         free = np.flatnonzero(~self._pinned)
         free = free[sizes[self._labels[free]] > 1]
-        for start in range(0, len(free), _BLOCK):
-            part = free[start : start + _BLOCK]
+        for start in range(0, len(free), BLOCK_ROWS):
+            part = free[start : start + BLOCK_ROWS]
             clusters = self._labels[part]
             own = self.rows.own_costs(part, clusters, geometry)
             own += geometry.offsets()[clusters]
@@ -570,7 +569,7 @@ def sample_rows(n: int, cells: int, k: int, rng: RandomState, without: Ints | No
     The draw depends on sizes and seed only: local and remote rows give the same sample, and so the
     same fit.
     """
-    size = max(min(_SAMPLE, _SAMPLE_CELLS // cells), _SAMPLE_LEAST * k)
+    size = max(min(_SAMPLE, DENSE_CELLS // cells), _SAMPLE_LEAST * k)
     if n <= size:
         chosen = np.arange(n)
     else:

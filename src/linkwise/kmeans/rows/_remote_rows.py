@@ -21,7 +21,7 @@ from linkwise.geometry import Geometry, Moments
 from . import _block_tasks as tasks
 from ._block_tasks import BlockContext, BlockExtremes, BlockSums, ColumnStats, Fixed
 from ._local_rows import (
-    OUTERMOST,
+    PAIRED_ROWS,
     LocalRows,
     check_total_weight,
     largest,
@@ -195,7 +195,7 @@ class RemoteRows:
     def outermost(self) -> Ints:
         """The rows among which the farthest pair is searched; see `LocalRows.outermost`."""
         if self._outermost is None:
-            small = self.n <= OUTERMOST
+            small = self.n <= PAIRED_ROWS
             self._outermost = np.arange(self.n) if small else self._find_outermost()
         return self._outermost
 
@@ -208,9 +208,9 @@ class RemoteRows:
         firsts = starts[:-1]
         rows = np.concatenate([p.longest + s for p, s in zip(parts, firsts, strict=True)])
         lengths = np.concatenate([p.lengths for p in parts])
-        half = OUTERMOST // 2
+        half = PAIRED_ROWS // 2
         if self.is_sparse:
-            return np.sort(rows[largest(lengths, np.arange(len(rows)), OUTERMOST)])
+            return np.sort(rows[largest(lengths, np.arange(len(rows)), PAIRED_ROWS)])
         outer = rows[largest(lengths, np.arange(len(rows)), half)]
         edge = np.array([p.edge + s for p, s in zip(parts, firsts, strict=True)])
         values = np.array([p.values for p in parts])

@@ -22,15 +22,13 @@ from linkwise.kmeans.rows._protocols import RowStore
 from ._link_graph import WeightedGraph
 from ._problem import Problem
 
-# No step raises the objective, so that sweeps end by themselves; rounding could make them circle.
-_MAX_SWEEPS = 100
+# No step raises the objective, so that sweeps end by themselves; rounding could make them circle,
+# and messages along loops of links need not settle.
+MAX_SWEEPS = 100
 _RUN = 64  # consecutive rows that stay together when many are shuffled: about one cache page
 # Below 1,000 constrained rows, to find out which of them can move takes longer than to try all.
 _MANY_ROWS = 1_000
 _GROUP_PAUSE = 4  # calls between two attempts to move whole components, which rarely succeed
-_AT_ONCE = -1  # in the next call, whether or not single rows still move
-_COPY_SHARE = 4  # copy constrained rows contiguously if at most 1 in 4 rows is constrained
-_MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
 
 
 LinkCost = Floats | Measure
@@ -90,6 +88,7 @@ class ICM(Assigner):
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
+        self._at_once = False  # try groups in the next call, whether or not single rows still move
         self._groups_pending = False  # whether the last call did not try to move groups
         self._graph: WeightedGraph | None = None
         self._cost: LinkCost | None = None  # that the graph is for
@@ -112,14 +111,14 @@ class ICM(Assigner):
         self._counts = self._links.clique_counts(labels, self._k)
         change: float | None = 0.0
         self._n_calls += 1
-        at_once = self._next_groups == _AT_ONCE
+        at_once, self._at_once = self._at_once, False
         if labels[0] < 0:
             order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
             self._satisfied = np.zeros(len(labels), dtype=bool)
             self._move_groups(graph, order, costs, labels, np.zeros(len(self._sizes)))
             self._satisfied = change = None
-        for _ in range(_MAX_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             more = self._move_rows(graph, costs, labels, rng)
             change = None if change is None else change + more
             # Groups rarely move: try them again when single rows have stopped moving.
@@ -160,7 +159,7 @@ class ICM(Assigner):
 
     def force_exhaustive(self) -> None:
         """Make the next call try to move groups, whether or not single rows still move."""
-        self._next_groups = _AT_ONCE
+        self._at_once = True
 
     def _move_rows(
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
@@ -177,7 +176,7 @@ class ICM(Assigner):
         what = (*graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
         state = (*what, graph.dearest, labels, self._edge, self._moves, self._satisfied)
         now = order
-        for _ in range(_MAX_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             moved, more = _core.icm(now, found.place, found.costs, *state)
             change += more
             if not moved:
@@ -261,9 +260,6 @@ class ConstrainedCosts:
         self._local: LocalRows | None = None
         if not geometry.scales_rows:  # rows that are scaled in every iteration cannot be copied
             local, self._chosen = rows.in_memory(chosen)
-            if 0 < _COPY_SHARE * len(chosen) <= local.n:
-                local = LocalRows.in_coordinates(local.X[self._chosen], rows.shift)
-                self._chosen = np.arange(len(chosen))
             self._rows = self._local = local
         self._threads = self._rows.threads
         self._space: Floats = np.empty((0, geometry.k))
@@ -357,7 +353,7 @@ class ConstrainedCosts:
     ) -> None:  # fmt: skip
         """Mark undecided rows, given their costs; `bounds` are updated unless empty."""
         beyond = self._beyond() if self._bounds is not None else 0.0
-        what = (costs, slack, labels, beyond, _MARGIN)
+        what = (costs, slack, labels, beyond, rounding_margin(self._rows.d, np.float64))
 
         def work(start: int, stop: int) -> None:
             _core.undecided_rows(*what, start, stop, *bounds, undecided)

@@ -17,18 +17,16 @@ from linkwise._types import Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, Constraints, adjacency, clique_pairs
 from linkwise.engines import Threads
 
-from ._assigners import Assigner, ConstrainedCosts, LinkCost
+from ._assigners import MAX_SWEEPS, Assigner, ConstrainedCosts, LinkCost
 from ._link_graph import LinkGraph, neighbors
 from ._problem import Problem
+from ._transport import MOST_VARIABLES, PROGRAM_SECONDS
 
-_MAX_SWEEPS = 100  # of moves and exchanges, and of ICM on links alone; few are needed
-_RESTARTS = 20  # of the greedy assignment, each with the component that was stuck before first
+# Orders that the greedy assignment (each with the component that was stuck first) and the local
+# search try.
+_RESTARTS = 20
 _MOST_EDGES = 20_000_000  # pairs of apart groups that are written out: 320 MB
-_ASSIGNMENT_SECONDS = 5.0  # per program, several of which are solved in a fit
 _GAP = 1e-7  # relative; HiGHS' default (1e-4) would leave assignments that are visibly not optimal
-_RELAXATION_SECONDS = 10.0  # for the one program of a fit; the best labels by then are used
-_MOST_VARIABLES = 200_000  # beyond, HiGHS finds nothing better than local search in that time
-_STARTS = 20  # of the local search
 
 
 class Hard(Assigner):
@@ -143,7 +141,7 @@ class Hard(Assigner):
     def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
-        _core.improve_hard(order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS)
+        _core.improve_hard(order, cost, nearest, labels, self._indptr, self._neighbor, MAX_SWEEPS)
         return labels
 
     def _exactly(self, cost: Floats, labels: Labels) -> Labels:
@@ -216,7 +214,7 @@ def solve_exactly(cost: Floats, edges: NDArray, labels: NDArray) -> NDArray[np.i
         integrality=np.ones(len(vertex)),
         bounds=Bounds(0, 1),
         constraints=_assignment_constraints(vertex, number, edges, n_vertices),
-        options={"time_limit": _ASSIGNMENT_SECONDS, "mip_rel_gap": _GAP},
+        options={"time_limit": PROGRAM_SECONDS, "mip_rel_gap": _GAP},
     )
     if result.x is None:
         return labels.astype(np.int32)
@@ -258,7 +256,7 @@ def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[
     """
     links = LinkGraph.of(known.as_pairs())
     labels = _local_search(links, k)
-    if len(links.rows) * k + len(links.ends) <= _MOST_VARIABLES and links.violated(labels).any():
+    if len(links.rows) * k + len(links.ends) <= MOST_VARIABLES and links.violated(labels).any():
         labels = _fewest_by_program(links, k, labels)
     by_row = np.zeros(int(links.rows.max()) + 1, dtype=np.int32)
     by_row[links.rows] = labels
@@ -280,12 +278,12 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
     graph = links.with_costs(links.weight[:, None].copy())
     every = np.arange(len(links.rows))
     best, least = np.zeros(len(links.rows), dtype=np.int32), np.inf
-    for _ in range(_STARTS):
+    for _ in range(_RESTARTS):
         labels = np.full(len(links.rows), -1, dtype=np.int32)
         noise = rng.random_sample((len(every), k)) * 1e-9 * links.weight.min()
         order = rng.permutation(every)
         edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
-        for _ in range(_MAX_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             moved, _ = _core.icm(
                 order,
                 every,
@@ -334,7 +332,7 @@ def _fewest_by_program(links: LinkGraph, k: int, labels: NDArray[np.int32]) -> N
             np.concatenate([np.ones(n_rows), np.full(row.size, -np.inf)]),
             np.concatenate([np.ones(n_rows), limit]),
         ),
-        options={"time_limit": _RELAXATION_SECONDS},
+        options={"time_limit": PROGRAM_SECONDS},
     )
     if result.x is None:
         return labels

@@ -22,18 +22,15 @@ from scipy.sparse import coo_array, vstack
 from linkwise._types import Floats, Ints, Labels, RandomState
 from linkwise.constraints import ConstraintError
 
-from ._assigners import ICM, Assigner, ConstrainedCosts, LinkCost
+from ._assigners import ICM, MAX_SWEEPS, Assigner, ConstrainedCosts, LinkCost
 from ._link_graph import LinkGraph
-from ._problem import Problem
+from ._problem import ROUNDING, Problem
+from ._transport import MOST_VARIABLES
 
 Inference = Literal["icm", "belief_propagation", "mean_field", "linear_program"]
 INFERENCES = ("icm", "belief_propagation", "mean_field", "linear_program")
 
 _MOST_CELLS = 200_000_000  # numbers in all messages: 1.6 GB
-_PROGRAM_CELLS = 200_000  # of the linear program: minutes per fit
-_ROUNDS = 100  # of messages, which settle in fewer where they settle
-_SWEEPS = 20  # of the mean field, per temperature
-_EPS = 1e-10  # relative rounding error of an energy
 _DAMPING = 0.5  # share of the former messages; without it loops of links oscillate
 _SETTLED = 1e-6  # largest change of a message, as a share of the range of the costs
 _TEMPERATURES = np.geomspace(1.0, 1e-2, 6)  # of the mean field, as shares of that range
@@ -80,7 +77,7 @@ class _OverAllLinks(ICM):
         other, _ = super().__call__(costs, start, link_cost, rng)
         here, there = (self._energy(rows, each, link_cost) for each in (found, other))
         # Labels of equal energy would alternate for ever by rounding.
-        if there < here - _EPS * abs(here):
+        if there < here - ROUNDING * abs(here):
             return other, None
         self._groups_pending = pending
         return found, None
@@ -113,7 +110,7 @@ class BeliefPropagation(_OverAllLinks):
         number = len(links.ends)
         messages = np.zeros((2 * number, rows.shape[1]))
         belief = rows.copy()
-        for _ in range(_ROUNDS):
+        for _ in range(MAX_SWEEPS):
             back = np.concatenate([messages[number:], messages[:number]])
             new = _messages(belief[source] - back, cost, must)
             new -= new.min(axis=1, keepdims=True)
@@ -159,7 +156,7 @@ class MeanField(_OverAllLinks):
         field = rows
         q = _softmin(rows / scale)
         for temperature in _TEMPERATURES * scale:
-            for _ in range(_SWEEPS):
+            for _ in range(MAX_SWEEPS):
                 field = rows + _expected_link_costs(links, q, link_cost)
                 new = _softmin(field / temperature)
                 new += _DAMPING * (q - new)
@@ -180,7 +177,7 @@ class LinearProgram(_OverAllLinks):
     """
 
     def _most_cells(self) -> int:
-        return _PROGRAM_CELLS
+        return MOST_VARIABLES
 
     def _infer(self, rows: Floats, link_cost: Floats) -> Floats:
         return -self._shares(rows, link_cost)

@@ -28,11 +28,7 @@ from linkwise.kmeans._kernel_arguments import UnitLinks
 from . import _transport
 from ._assigners import ICM, Assigner, ConstrainedCosts, LinkCost, Undecided
 from ._limits import Limits
-from ._problem import Problem
-
-_PROGRAM_CELLS = 20_000  # most variables of an integer program
-_TIE = 1e-10  # of a prohibitive cost: less than any difference that counts
-_GAIN = 1e-12  # share of the cost by which new labels must be cheaper
+from ._problem import ROUNDING, Problem
 
 
 class PricedCosts:
@@ -116,7 +112,7 @@ class Limited(Assigner):
         found = self._fresh(cost, link_cost, rng)
         if (labels >= 0).any():
             before = self._total(cost, labels, link_cost)
-            if not self._total(cost, found, link_cost) < before - _GAIN * abs(before):
+            if not self._total(cost, found, link_cost) < before - ROUNDING * abs(before):
                 return labels, None
         return found, None
 
@@ -194,7 +190,7 @@ class Limited(Assigner):
         rows = self._inner.rows
         if len(rows):
             priced = cost[rows] + price
-            priced[np.arange(len(rows)), labels[rows]] -= _TIE * self._big
+            priced[np.arange(len(rows)), labels[rows]] -= ROUNDING * self._big
             found, _ = self._inner(
                 cast(ConstrainedCosts, PricedCosts(priced)), self._inner_labels, link_cost, rng
             )
@@ -211,7 +207,7 @@ class Limited(Assigner):
             return out
         # A row that leaves also frees its place.
         paid = cost[np.arange(n), labels] + price[labels]
-        paid[self._guide == self._k] += _TIE * self._big
+        paid[self._guide == self._k] += ROUNDING * self._big
         each = np.bincount(self._group, paid, minlength=n)
         with np.errstate(invalid="ignore", divide="ignore"):
             each = np.where(self._group_size > 0, each / self._group_size, -np.inf)
@@ -296,7 +292,7 @@ class Limited(Assigner):
 
     def _program(self, cost: Floats, size: Floats, edges: Ints) -> Labels:
         """The last resort: an integer program finds labels, or proves that there are none."""
-        if cost.size > _PROGRAM_CELLS:
+        if cost.size > _transport.MOST_VARIABLES:
             self._refuse(proved=False)
         low, high = self._limits.low, self._limits.high
         found, infeasible = _transport.by_program(cost, size, low, high, edges)

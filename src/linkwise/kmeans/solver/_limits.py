@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from linkwise._errors import InputError
 from linkwise._types import Floats
 
+from ._problem import ROUNDING
+
 Size = float | Sequence[float] | ArrayLike | None
 Outliers = float | Literal["auto"] | None
-_ROUNDING = 1e-9  # share of the rows: 0.1 * 30 is 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +102,14 @@ def sizes_of(min_size: Size, max_size: Size, n_outliers: int, k: int, total: int
             f"{{min_size}}{place} ({low[c]:,g} rows) is above {{max_size}}{place} "
             f"({high[c]:,g}): no cluster has such a size", topic="groups",
         )  # fmt: skip
-    if low.sum() > total * (1 + _ROUNDING):
+    if low.sum() > total * (1 + ROUNDING):
         raise InputError(
             f"{{min_size}}: {{n_clusters={k}}} clusters need {_sum(low)} = {low.sum():,g} rows "
             f"at least, and there are {total:,g}; lower it, or ask for fewer clusters",
             topic="groups",
         )
     rest = total - n_outliers
-    if high.sum() < rest * (1 - _ROUNDING):
+    if high.sum() < rest * (1 - ROUNDING):
         raise InputError(
             f"{{max_size}}: {{n_clusters={k}}} clusters hold {_sum(high)} = {high.sum():,g} rows "
             f"at most, and there are {rest:,g}; raise it, or ask for more clusters",
@@ -122,7 +123,7 @@ def count_outliers(value: Outliers, n: int, k: int) -> int:
     if value is None:
         return 0
     assert not isinstance(value, str)
-    number = int(value) if isinstance(value, Integral) else int(value * n + _ROUNDING)
+    number = int(value) if isinstance(value, Integral) else int(value * n * (1 + ROUNDING))
     if n - number < k:
         raise InputError(
             f"{{outliers}}: {number:,} of {n:,} rows leave {n - number:,} for "
@@ -151,7 +152,7 @@ def _number(one: object, total: float, rounded: np.ufunc) -> float:
     size = float(one) * total if is_share else float(one)
     # Shares such as 0.1 are not exact: 0.1 * 30 is 3.
     near = round(size)
-    return float(near if abs(size - near) <= _ROUNDING * max(total, 1.0) else rounded(size))
+    return float(near if abs(size - near) <= ROUNDING * max(total, 1.0) else rounded(size))
 
 
 def _sum(values: Floats) -> str:

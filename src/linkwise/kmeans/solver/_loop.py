@@ -29,11 +29,11 @@ Progress = Callable[[int, float], None]  # called with the iteration and the obj
 
 # A step that is still too long after 12 halvings (1 / 4096) is given up: the metric stays.
 _HALVINGS = 12
-_EPS = 1e-15  # rounding error of a sum of link costs, relative to that sum
-_EXACT = 1e-10  # largest rounding error of the link costs, as a share of the objective
-# Hamerly's bounds cost a pass over the rows: they save time once few rows move, in large data.
+# Links this many times as heavy as all rows cost: 1e-15 of them, the rounding error of their sum,
+# would be more than `ROUNDING` of the rows.
+_HEAVY = 1e5
+# Hamerly's bounds cost a pass over the rows: they save time once few rows move.
 _CALM = 0.05  # share of rows that move
-_BOUNDED_WORK = 1_000_000  # rows x clusters x features
 
 
 @dataclass
@@ -112,8 +112,7 @@ class Run:
         self._moved_at_end = 0  # rows that moved after the last update of centers
         self._refills = 2 * k
         self._share = 1.0  # of the proposed step towards new metrics that is tried first
-        is_large = rows.n * k * rows.d >= _BOUNDED_WORK
-        self._may_bound = geometry.bounded and not rows.is_sparse and k > 1 and is_large
+        self._may_bound = geometry.bounded and not rows.is_sparse and k > 1
         self._bounded = False
         self._costs = ConstrainedCosts(rows, assign.rows, geometry)
         self._link_weight = 0.0  # sum of the costs of all links, violated or not
@@ -220,7 +219,7 @@ class Run:
             return
         if self._link_total is None or change is None:
             self._link_total = None
-        elif _EPS * self._link_weight > _EXACT * abs(self.geometry.distortion(self.moments)):
+        elif self._link_weight > _HEAVY * abs(self.geometry.distortion(self.moments)):
             self._link_total = None  # the rounding error of heavy links would be visible
         else:
             self._link_total += change

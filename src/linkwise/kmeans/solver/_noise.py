@@ -23,21 +23,20 @@ from linkwise._types import Bools, Floats, Labels
 from linkwise.constraints import Constraints
 from linkwise.geometry import Geometry
 from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._protocols import DENSE_CELLS, JUDGED_ROWS
 
 from ._assigners import ICM, ConstrainedCosts
 from ._link_graph import LinkGraph
 from ._loop import Run, Solution
 from ._penalties import NoPenalty, WeightPenalty
 from ._problem import Problem
-from ._starts import from_kmeans_plusplus
+from ._starts import ROUGH, from_kmeans_plusplus
 
 # One link in ten is wrong, as of answers by people and language models, and this counts as much as
 # ten links do.
 PRIOR = (1.0, 9.0)
 LEAST = 1e-3  # a cost without limit would make links hard
 MOST = 0.45  # links that are wrong half of the time would cost nothing
-_ROUGH = 20  # iterations of the rough clustering: a variance needs no converged one
-_SAMPLE = 5_000  # rows that it is of: 2 % standard error of a variance
 
 
 class LogOddsPenalty(WeightPenalty):
@@ -103,13 +102,13 @@ def likelihood_unit(costs: Floats) -> float:
 def estimated_unit(problem: Problem, geometry_of: Callable[[Problem], Geometry]) -> float:
     """The unit of likelihood, from a sample of the rows in a rough clustering without links."""
     sample = problem.rows.sample(problem.k, np.random.RandomState(0))
-    chosen = slice(None, None, max(1, sample.n // _SAMPLE))
+    chosen = slice(None, None, max(1, sample.n // JUDGED_ROWS))
     rows = LocalRows(sample.X[chosen], None, centered=bool(sample.shift.any()))
     try:
         some, rng = Problem(rows, problem.k, Constraints()), np.random.RandomState(0)
         geometry, penalty = geometry_of(some), NoPenalty(some.links)
         centers = from_kmeans_plusplus(rows, some.k, rng)
-        Run(some, geometry, penalty, ICM(some), centers, tol=1e-3, rng=rng).advance(_ROUGH)
+        Run(some, geometry, penalty, ICM(some), centers, tol=1e-3, rng=rng).advance(ROUGH)
         return likelihood_unit(rows.distances(np.arange(rows.n), geometry))
     finally:
         rows.close()
@@ -156,7 +155,7 @@ def probability_wrong(
     total = costs + _link_sums(links, labels, price, costs.shape[1])
     i, j = links.ends.T
     evidence = np.empty(len(i))
-    step = max(1, 4_000_000 // costs.shape[1])
+    step = max(1, DENSE_CELLS // costs.shape[1])
     for start in range(0, len(i), step):
         part = slice(start, start + step)
         a, b = total[i[part]], total[j[part]]

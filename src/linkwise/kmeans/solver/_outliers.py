@@ -18,7 +18,7 @@ from linkwise._types import Floats, Init, Ints, Labels, RandomState
 from linkwise.constraints import Closure, Constraints
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.rows._protocols import RowStore
+from linkwise.kmeans.rows._protocols import JUDGED_ROWS, RowStore
 
 from ._assigners import ICM
 from ._limited import Limited
@@ -27,15 +27,11 @@ from ._loop import Run, Solution
 from ._penalties import NoPenalty
 from ._problem import Problem
 from ._runs import Preset
-from ._starts import Start, from_kmeans_plusplus
+from ._starts import SOFT_RUNS, Start, from_kmeans_plusplus
 
 _Labels = TypeVar("_Labels", bound=Labels | Mapping[Hashable, Hashable])
-# Swaps look at the costs of rows alone, not at limits: as many starts as soft methods have.
-_LIMITED_RUNS = 5
 # The outliers of benchmarks/RESULTS.md ("Outliers") were found with these; few of them matter much.
 _SEEDS = 40  # further centers, beside three per cluster, among which outliers show
-_JUDGED = 5_000  # rows from which the number of outliers is estimated: 1 % is 50 of them
-_PILOTS = 4  # runs of k-means-- for the estimate
 _MOST_SHARE = 0.1  # of outliers that "auto" expects, at most half a cluster
 _FENCE = 3.0  # interquartile ranges above the third quartile (Tukey's outer fence)
 
@@ -66,7 +62,8 @@ def limited(
     if limits.differ and nameless:
         start = partial(_in_order_of_limits, start, problem, limits)
     if n_init == "auto" and isinstance(init, str):
-        n_runs = max(n_runs, _LIMITED_RUNS)
+        # Swaps look at the costs of rows alone, not at limits.
+        n_runs = max(n_runs, SOFT_RUNS)
     return replace(
         preset, start=start, n_runs=n_runs, n_replaced=0,
         assigner=lambda: Limited(preset.assigner(), problem, limits),
@@ -153,7 +150,7 @@ def estimated_outliers(rows: RowStore, k: int) -> int:
     4,000 in one dimension, fewer in more.
     """
     some = rows.sample(k, np.random.RandomState(0))
-    chosen = slice(None, None, max(1, some.n // _JUDGED))
+    chosen = slice(None, None, max(1, some.n // JUDGED_ROWS))
     sample = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
     try:
         if sample.n < 4 * k:
@@ -175,7 +172,7 @@ def _relative_distances(rows: LocalRows, k: int) -> Floats:
     rng = np.random.RandomState(0)
     best: Solution | None = None
     problem = Problem(rows, k, Constraints())
-    for _ in range(_PILOTS):
+    for _ in range(SOFT_RUNS):
         geometry = Mahalanobis(k, rows.total(), rows.total_weight, mean=rows.uncentered_mean())
         run = Run(
             problem, geometry, NoPenalty(problem.links), Limited(ICM(problem), problem, limits),

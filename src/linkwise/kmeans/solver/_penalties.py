@@ -18,15 +18,12 @@ from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.kmeans._kernel_arguments import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
+from linkwise.kmeans.rows._protocols import DENSE_CELLS, JUDGED_ROWS, RowStore, dense_blocks
 
 from ._link_graph import LinkGraph
 
-_PAIR_BLOCK = 16_384  # pairs whose distances are computed at a time
-_SAMPLED_PAIRS = 1000  # pairs from which a missing bound on distances is estimated
 # With at least 4 links per row, most are never looked at: they are measured when needed.
 _MANY_LINKS = 4
-_KEPT_CELLS = 8_000_000  # most numbers in differences that are kept between iterations
 
 
 LinkNumbers = Ints | NDArray[np.uint32]
@@ -133,7 +130,7 @@ class PairPenalty(Penalty):
         if self._bound is None:
             self._bound = geometry.bound()
         if self._bound is None:
-            some = np.random.RandomState(0).randint(self.rows.n, size=(_SAMPLED_PAIRS, 2))
+            some = np.random.RandomState(0).randint(self.rows.n, size=(JUDGED_ROWS, 2))
             seen = [geometry.pairs(self.rows.X, some[:, 0], some[:, 1])]
             seen += [self._phi(geometry, part) for part in self._parts()]
             self._bound = float(max(phi.max(initial=0.0) for phi in seen))
@@ -141,7 +138,7 @@ class PairPenalty(Penalty):
 
     def _parts(self, chosen: Ints | None = None) -> list[Ints]:
         every = np.arange(len(self.links.ends)) if chosen is None else chosen
-        return [every[s : s + _PAIR_BLOCK] for s in range(0, len(every), _PAIR_BLOCK)]
+        return dense_blocks(every, self.rows.cells)
 
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link if violated."""
@@ -233,7 +230,7 @@ class DistancePenalty(Penalty):
         if self._in_dense_rows(geometry):
             return self._dense_lengths(self._dense_pairs()[2], geometry)
         every = np.arange(len(self.links.ends))
-        if self._kept_differences is None and every.size * self.rows.cells <= _KEPT_CELLS:
+        if self._kept_differences is None and every.size * self.rows.cells <= DENSE_CELLS:
             self._kept_differences = self._differences(every)
         if self._kept_differences is not None:
             return geometry.lengths(self._kept_differences)

@@ -18,6 +18,8 @@ from linkwise.kmeans.rows._protocols import RowStore
 
 from ._link_graph import LinkGraph
 
+ROUNDING = 1e-10  # a smaller share of an objective may be rounding error: sums of 10^6 rows
+
 RunState = dict[str, Any]  # arrays, numbers and nested states, as a checkpoint stores them
 
 

@@ -21,22 +21,19 @@ import numpy as np
 from linkwise._types import Floats, Ints, RandomState
 from linkwise.geometry import Geometry
 from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._protocols import DENSE_CELLS
 
 from ._assigners import Assigner
 from ._checkpoint import FitCheckpoint, restore_seed, seed_state
 from ._loop import Progress, Run, Solution
 from ._penalties import Penalty
-from ._problem import Problem, RunState
+from ._problem import ROUNDING, Problem, RunState
 from ._starts import Start
 
-_TIE = 1e-10  # share of an objective that may be rounding error
-_CELLS = 4_000_000  # costs that are held for one swap: 32 MB
-# Iterations of starts and swaps, in those of the runs that they replace (benchmarks/RESULTS.md,
-# "Default starts").
-_EFFORT = 2.5
+# benchmarks/RESULTS.md, "Default starts", has the gaps for other values of the first two.
+_EFFORT = 2.5  # iterations of starts and swaps, in those of the runs that they replace
 _TRIAL = 3  # iterations after which a start or a swap is rejected or followed to its end
 _HOPELESS = 0.01  # more than this share of the objective above the best after the trial
-_PATIENCE = 100  # failures in a row, besides one per cluster, that end the search
 
 
 @dataclass(frozen=True)
@@ -69,14 +66,13 @@ class Preset:
 
 @dataclass
 class Effort:
-    """Iterations spent on starts and on swaps, and failures since the last gain.
+    """Iterations spent on starts and on swaps.
 
     Counted in iterations, not in seconds, so that the same seed gives the same result.
     """
 
     starts: int = 0
     swaps: int = 0
-    failures: int = 0
 
 
 class Runs:
@@ -151,7 +147,7 @@ class Runs:
     def _keep(self, found: Solution, run: Run) -> bool:
         """Keep a solution if it is better than the best by more than rounding."""
         best = self._best
-        if best is None or found.objective < best.objective - _TIE * abs(best.objective):
+        if best is None or found.objective < best.objective - ROUNDING * abs(best.objective):
             self._best, self._best_run = found, run
             return True
         return False
@@ -166,16 +162,14 @@ class Runs:
         mean = max(effort.starts / self.preset.n_runs, min(4 + problem.k / 6, 14.0))
         limit = _EFFORT * self.preset.n_replaced * mean
         candidates: Candidates | None = None
-        while effort.starts + effort.swaps < limit and effort.failures < _PATIENCE + problem.k:
+        while effort.starts + effort.swaps < limit:
             best = self._best
             assert best is not None
             problem.rows.scale(best.geometry)
             candidates = candidates or candidates_of(problem, best)
             swapped = swapped_geometry(best.geometry, candidates, self._rng)
             if self._keep(*self._tried(best, {"geometry": swapped})):
-                effort.failures, candidates = 0, None
-            else:
-                effort.failures += 1
+                candidates = None
             self._save()
 
     def _tried(self, best: Solution, state: RunState) -> tuple[Solution, Run]:
@@ -279,7 +273,7 @@ def _free(problem: Problem, geometry: Geometry) -> Costs | None:
     some = problem.rows.subset(problem.free_sample)
     if not some.n:  # of very many rows, only constrained ones were drawn
         return None
-    step = -(-some.n * geometry.k // _CELLS)
+    step = -(-some.n * geometry.k // DENSE_CELLS)
     costs = _costs(some, np.arange(0, some.n, step), geometry)
     weight = np.ones(len(costs)) if not some.weighted else some.weight[::step]
     share = n_free / len(costs)

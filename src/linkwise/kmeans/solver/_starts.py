@@ -16,17 +16,15 @@ from linkwise._types import Floats, Init, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
+from linkwise.kmeans.rows._protocols import DENSE_CELLS, JUDGED_ROWS, RowStore, dense_blocks
 
 from ._problem import Problem
 
 Start = Callable[[RandomState, int], Floats]  # centers of a run, by its number
 
 _MEANS = 20_000_000  # numbers in the means of components: 160 MB
-_TOLERANCE = 1e-4  # scikit-learn's tol: share of the variance below which moves do not matter
-_TRIES = 4  # rows drawn per center; the best is kept, as scikit-learn's 2 + log(k) do
-_ROUGH = 30  # iterations of k-means on the means of neighborhoods; most runs end before
-_SOME = 2000  # rows by which starts are compared: 2 % standard error of a mean cost
+ROUGH = 30  # iterations of a clustering that is only a start or a sample; most end before
+SOFT_RUNS = 5  # half of scikit-learn's former n_init: starts from components vary less
 
 
 def chosen_start(init: Init, problem: Problem, auto: Start) -> Start:
@@ -194,14 +192,14 @@ def _rough_kmeans(rows: LocalRows, k: int, rng: RandomState) -> Floats:
     geometry = Mahalanobis(k, rows.total(), rows.total_weight)
     geometry.set_centers(from_kmeans_plusplus(rows, k, rng))
     found, moments = rows.new_assignments(np.zeros(0, dtype=np.int64)), Moments.zeros(k, rows.d)
-    still = _TOLERANCE * float(np.asarray(rows.X).var(axis=0).mean())
-    for _ in range(_ROUGH):
+    for _ in range(ROUGH):
         moved = found.assign(geometry, moments, None, False)
         for c in np.flatnonzero(moments.counts <= 0):
             row, *_ = found.farthest(geometry, found.sizes(k))
             if row >= 0:
                 found.move_one(row, int(c), moments)
-        if geometry.move_centers(moments) <= still or not moved:
+        geometry.move_centers(moments)
+        if not moved:
             break
     return geometry.centers
 
@@ -209,7 +207,7 @@ def _rough_kmeans(rows: LocalRows, k: int, rng: RandomState) -> Floats:
 def uncovered(rows: RowStore, centers: Floats, others: Floats) -> bool:
     """Whether rows are farther from `centers` than from `others`, judged by a sample."""
     sample = rows.sample(len(centers), np.random.RandomState(0))
-    size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
+    size = max(min(JUDGED_ROWS, DENSE_CELLS // rows.d), len(centers))
     some = sample.take(np.arange(0, sample.n, max(1, sample.n // size)))
     own = (some**2).sum(axis=1)
     far, near = ((own + _least(some, points)).clip(min=0).sum() for points in (centers, others))
@@ -243,8 +241,9 @@ def fill_up(rows: RowStore, centers: Floats, k: int, rng: RandomState) -> Floats
     sample = rows.sample(k, rng)
     far, weight = _distances_to(sample), _weights(sample)
     nearest = np.full(sample.n, np.inf)
-    for start in range(0, len(centers), _TRIES):
-        np.minimum(nearest, far(centers[start : start + _TRIES]).min(axis=0), out=nearest)
+    n_tries = _number_of_tries(k)
+    for start in range(0, len(centers), n_tries):
+        np.minimum(nearest, far(centers[start : start + n_tries]).min(axis=0), out=nearest)
     found = list(centers)
     while len(found) < k:
         chance = nearest * weight
@@ -252,13 +251,20 @@ def fill_up(rows: RowStore, centers: Floats, k: int, rng: RandomState) -> Floats
             found.append(sample.take(np.array([rng.randint(sample.n)]))[0])
             continue
         ticks = np.cumsum(chance)
-        tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=sample.n - 1)
+        tries = np.searchsorted(ticks, rng.random_sample(n_tries) * ticks[-1]).clip(
+            max=sample.n - 1
+        )
         points = sample.take(tries)
         left = np.minimum(nearest, far(points))
         best = int(left.sum(axis=1).argmin())
         found.append(points[best])
         nearest = left[best]
     return np.array(found)
+
+
+def _number_of_tries(k: int) -> int:
+    """Rows drawn per center, of which the best is kept: scikit-learn's number."""
+    return 2 + int(np.log(k))
 
 
 def _weights(rows: LocalRows) -> Floats:
@@ -292,7 +298,7 @@ def from_kmeans_plusplus(
     """Greedy k-means++ among rows that are not left out, with the draws of scikit-learn's."""
     some = rows.sample(k, rng, without)
     far, weight = _distances_to(some), _weights(some)
-    n_tries = 2 + int(np.log(k))
+    n_tries = _number_of_tries(k)
     chosen = [int(rng.choice(some.n, p=weight / weight.sum()))]
     nearest = far(some.take(np.array(chosen)))[0]
     total = nearest @ weight

@@ -20,11 +20,9 @@ from linkwise import _core
 from linkwise._types import Floats, Ints, Labels
 from linkwise.kmeans._kernel_arguments import UnitLinks
 
-_UPDATES = 40  # changes of one price, per cluster
-_SAMPLE = 8_000  # units from which prices are found
 _MOVES = 20_000  # repairs of sizes when units differ in size
-_TIME_LIMIT = 20.0  # seconds of HiGHS
-_NO_LIMIT = 2**62
+PROGRAM_SECONDS = 10.0  # of HiGHS, per program; the best labels by then are used
+MOST_VARIABLES = 200_000  # of a program: beyond, HiGHS finds little in that time
 
 
 def no_links(n: int) -> UnitLinks:
@@ -40,12 +38,11 @@ def transport(
 ) -> tuple[Labels, Floats] | None:  # fmt: skip
     """The cheapest labels of rows that count alike, and prices; None if no labels fit.
 
-    Prices save most of the work: those of the last call, or else those of a sample, which begins
-    at `start`.
+    Prices save most of the work: those of the last call, or else `start`.
     """
     n, k = cost.shape
     if price is None:
-        price = _sampled_prices(cost, low, high, np.zeros(k) if start is None else start)
+        price = np.zeros(k) if start is None else start
     # A cluster that no number of rows fills has no price.
     price = np.where((price > 0) & (high >= n) | (price < 0) & (low <= 0), 0.0, price)
     labels, load = np.empty(n, dtype=np.int32), np.empty(k)
@@ -54,24 +51,12 @@ def transport(
     return None if found is None else (labels, found)
 
 
-def _sampled_prices(cost: Floats, low: Floats, high: Floats, start: Floats) -> Floats:
-    """Prices of a sample of the rows, whose limits are in proportion."""
-    n = len(cost)
-    step = n // _SAMPLE
-    if step < 2:
-        return start
-    some = np.ascontiguousarray(cost[::step])
-    share = len(some) / n
-    found = transport(some, np.floor(low * share), np.ceil(high * share), start)
-    return start if found is None else found[1]
-
-
 def shipped(
     cost: Floats, labels: Labels, low: Floats, high: Floats, price: Floats, links: UnitLinks
 ) -> Floats | None:
     """Bring sizes within limits by cheapest paths, in place; returns prices, None if impossible."""
     potential = np.append(-price, 0.0)
-    limits = low.astype(np.int64), np.minimum(high, _NO_LIMIT).astype(np.int64)
+    limits = low.astype(np.int64), np.minimum(high, len(labels)).astype(np.int64)
     if not _core.ship(cost, labels, *limits, potential, links):
         return None
     return potential[-1] - potential[:-1]
@@ -110,7 +95,7 @@ def by_program(
         integrality=np.ones(n * k),
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(vstack(parts), np.concatenate(lows), np.concatenate(highs)),
-        options={"time_limit": _TIME_LIMIT, "mip_rel_gap": 1e-4},
+        options={"time_limit": PROGRAM_SECONDS, "mip_rel_gap": 1e-4},
     )
     if found.x is None:
         return None, found.status == 2
