@@ -58,8 +58,13 @@ def audit_sample(session: Session, model: str, n: int = 30, random_state: int = 
 
 def answer_rates(session: Session, model: str, orders: Count = NOTHING) -> ErrorRates:
     """Error rates of a model by its answers in a session, their triangles, and an audit."""
-    # The last answer to each pair, also one that was taken back: it was given all the same.
-    of_pair = {one.question.pair: one for one in session.snapshot().answers if one.who == model}
+    # An answer that a person took back was given all the same; one that was undone in the name of
+    # the model will be given again.
+    of_pair = {
+        one.question.pair: one
+        for one in session.snapshot().answers
+        if one.who == model and (one.is_active or one.undone_by != model)
+    }
     answers = list(of_pair.values())
     said = [one.said for one in answers]
     links = [
