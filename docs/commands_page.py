@@ -39,27 +39,41 @@ def _command(name: str, command: Any) -> str:
     if options or arguments:
         lines += ["| option | meaning |", "|---|---|"]
         lines += [f"| {_cell(p.name.upper())} | {_meaning(p)} |" for p in arguments]
-        lines += [f"| {', '.join(_cell(o) for o in p.opts)} | {_meaning(p)} |" for p in options]
+        lines += [
+            f"| {', '.join(map(_cell, p.opts))}{_value(p)} | {_meaning(p)} |" for p in options
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _prose(text: str) -> str:
     text = text.replace("\f", "").replace("\b", "").strip()
-    return re.sub(r"(?<!\n)\n(?!\n)", " ", text)
+    return _code(re.sub(r"(?<!\n)\n(?!\n)", " ", text))
+
+
+def _code(text: str) -> str:
+    """Options as code: in prose, two hyphens would become a dash."""
+    return re.sub(r"(?<![\w`-])(--?[a-zA-Z][\w-]*(?: \w+=\w+)?)", r"`\1`", text)
 
 
 def _examples(text: str) -> list[str]:
-    text = re.sub(r"\s*\\\n\s*", " ", text.replace("\b", "").replace("\f", ""))
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("linkwise")]
+    """One line per example; the docstrings wrap long ones."""
+    paragraphs = re.split(r"\n\s*\n", re.sub(r"[\x08\f\\]", "", text))
+    lines = (" ".join(paragraph.split()) for paragraph in paragraphs)
+    return [line for line in lines if line.startswith("linkwise")]
 
 
 def _meaning(parameter: Any) -> str:
-    told = " ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|")
-    told = re.sub(r"(?<![\w`])(--?[a-z][\w-]*)", r"`\1`", told)
-    default = parameter.default
+    text = _code(" ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|"))
+    default = getattr(parameter.default, "value", parameter.default)
     if isinstance(default, (int, float, str)) and not isinstance(default, bool) and default != "":
-        told += f" Default: `{default}`."
-    return told
+        text += f" Default: `{default}`."
+    return text
+
+
+def _value(parameter: Any) -> str:
+    """The form of the value, where the option names one."""
+    form = (getattr(parameter, "metavar", None) or "").replace("|", "\\|")
+    return f" `{form}`" if form else ""
 
 
 def _cell(text: str) -> str:

@@ -7,4 +7,12 @@ document.addEventListener("DOMContentLoaded", () => {
     const link = summary.closest("li").querySelector("a");
     summary.setAttribute("aria-label", `pages below ${link.textContent.trim()}`);
   }
+  // Tables that do not fit get a note below them (linkwise.css).
+  const mark = () => {
+    for (const box of document.querySelectorAll(".pst-scrollable-table-container")) {
+      box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1);
+    }
+  };
+  mark();
+  window.addEventListener("resize", mark);
 });

@@ -6,9 +6,11 @@ into arrays.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,6 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from linkwise import datasets
-from linkwise.datasets._load import sample_rows
 from linkwise.tables import Table, read_table
 
 from ._catalog import ENTRIES, Entry, Kind, find
@@ -289,3 +290,23 @@ def _check_weighting(weighting: str, entry: Entry) -> None:
             f"weighting={weighting!r} is for the news sets (news_different_3 and so on), "
             f"not for {entry.name}"
         )
+
+
+def sample_rows(
+    n_rows: int, sample: float | int, random: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Draw rows without replacement, in order; see `load`."""
+    return np.sort(random.choice(n_rows, _sample_size(n_rows, sample), replace=False))
+
+
+def _sample_size(n_rows: int, sample: float | int) -> int:
+    if isinstance(sample, Integral) and not isinstance(sample, bool):
+        if not 1 <= sample <= n_rows:
+            raise ValueError(f"sample={sample} rows, but the data set has 1 to {n_rows:,}")
+        return int(sample)
+    if not isinstance(sample, Real) or isinstance(sample, bool) or not 0 < sample <= 1:
+        raise ValueError(
+            f"sample={sample!r} should be a share of the rows, 0 < sample <= 1, or a whole number"
+        )
+    # Rounded up, but 0.07 * 100 is 7.000000000000001 and should give 7.
+    return max(1, math.ceil(float(sample) * n_rows - 1e-9))

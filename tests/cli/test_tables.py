@@ -121,21 +121,11 @@ def test_missing_marks_and_constraints_on_rows_that_are_not_there(tmp_path):
     links.write_text("i,j,link\nr0,r1,same\nr0,r99,different\n")
     arguments = ("cluster", data, "-k", 2, "--id-column", "id", "--constraints", links)
     filled = (*arguments, "--missing", "#")
-    assert "r99" in flat(run(*filled))
-    done = run(*filled, "--ignore-unknown")
-    assert done.exit_code == 0, done.output
-    assert "1 of 2 constraints are left out" in flat(done)
-    links.write_text("i,j,link\nr98,r99,different\n")
-    assert "no constraint is left" in flat(run(*filled, "--ignore-unknown"))
-
-
-def test_row_numbers_that_are_not_there(tmp_path):
-    data, links = tmp_path / "a.csv", tmp_path / "links.csv"
-    data.write_text("x,y\n" + "".join(f"{n % 5},{n}\n" for n in range(12)))
-    links.write_text("i,j,link\n0,1,same\n0,99,different\n")
-    done = run("cluster", data, "-k", 2, "--constraints", links, "--ignore-unknown")
-    assert done.exit_code == 0, done.output
-    assert "1 of 1 constraints satisfied" in flat(done)
+    done = run(*filled)
+    assert done.exit_code == 2
+    assert "r99" in flat(done)
+    links.write_text("i,j,link\nr0,r1,same\n")
+    assert run(*filled).exit_code == 0
 
 
 def test_columns_of_ranks_are_a_tree(tmp_path):

@@ -299,5 +299,5 @@ def test_wrong_input_is_named(client):
 
 @pytest.mark.parametrize("model", [RCA(), ReCon()])
 def test_others_say_what_they_need(model):
-    with pytest.raises(TypeError, match=r"needs the .* in memory \(1,500 x 5.* dask Array"):
+    with pytest.raises(TypeError, match=r"needs .* in memory \(1,500 x 5.* dask Array"):
         model.fit(da.from_array(X, chunks=(400, 5)), constraints=KNOWN)

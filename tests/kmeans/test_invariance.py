@@ -142,15 +142,6 @@ def test_names_of_labels_do_not_matter(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_same_seed_same_result(method):
-    X, y = load_iris(return_X_y=True)
-    known = Constraints.from_labels(y, 30, random_state=0)
-    fits = [METHODS[method](n_clusters=3, random_state=7).fit(X, constraints=known) for _ in "ab"]
-    np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
-    assert fits[0].objective_ == fits[1].objective_
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_the_global_generator_is_left_alone(method):
     X, _, known = problem()
     before = np.random.get_state()[1].copy()  # noqa: NPY002

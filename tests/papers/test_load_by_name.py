@@ -10,6 +10,7 @@ from linkwise.datasets._generate import SLIDES_COVARIANCES, SLIDES_MEANS
 from linkwise.datasets._load import reduced_name
 from papers.datasets import BAUMANN_HOCHBAUM, load, names
 from papers.datasets._catalog import _ROWS, ENTRIES, find
+from papers.datasets._load import _sample_size
 
 # n, d, k of what the README's tables do not list: scikit-learn's sets, and parts of files.
 SIZES = {
@@ -311,3 +312,38 @@ def test_slides_are_like_the_file(data_folder):
     assert X.shape == theirs.data.shape
     assert np.allclose(np.bincount(y), np.bincount(theirs.target), atol=50)
     assert np.array_equal(y == 2, (X[:, 0] > 0) & (X[:, 1] < 0))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "sample", "size"),
+    [(3165, 0.1, 317), (2263, 0.1, 227), (100, 0.07, 7), (150, 1.0, 150), (150, 1, 1), (5, 1e-9, 1)]
+    + [(100, share / 100, share) for share in range(1, 101)],
+)
+def test_shares_are_rounded_up(n_rows, sample, size):
+    assert _sample_size(n_rows, sample) == size
+
+
+def test_samples_are_seeded_distinct_and_in_order():
+    whole = load("digits")
+    X, y = load("digits", sample=200, random_state=3, return_X_y=True)
+    again, _ = load("digits", sample=200, random_state=3, return_X_y=True)
+    other, _ = load("digits", sample=200, random_state=4, return_X_y=True)
+    assert np.array_equal(X, again)
+    assert not np.array_equal(X, other)
+    # Rows of digits are distinct, so each sampled row can be traced.
+    row = {data.tobytes(): place for place, data in enumerate(whole.data)}
+    places = [row[data.tobytes()] for data in X]
+    assert places == sorted(set(places))
+    assert np.array_equal(y, whole.target[places])
+
+
+def test_a_random_state_that_moves_on():
+    random = np.random.RandomState(0)
+    first, second = (load("iris", sample=0.3, random_state=random).data for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("sample", [0, -1, 151, 0.0, -0.1, 1.5, True, "half", float("nan")])
+def test_samples_that_are_none(sample):
+    with pytest.raises(ValueError, match=f"sample={sample!r}"):
+        load("iris", sample=sample)

@@ -9,7 +9,6 @@ from linkwise.tables import (
     DELIMITED,
     FileFormatError,
     check_output_format,
-    drop_cut_line,
     listed,
     read_table,
     suffix_of,
@@ -59,11 +58,3 @@ def test_lists_in_messages():
     assert listed([]) == "none"
     assert listed("ab") == "a, b"
     assert listed(map(str, range(9)), 2) == "0, 1 ... and 7 more"
-
-
-def test_a_line_that_a_crash_cut_off(tmp_path):
-    path = tmp_path / "a.jsonl"
-    for content, left in ((b"1\n2", b"1\n"), (b"1\n2\n", b"1\n2\n"), (b"1", b"")):
-        path.write_bytes(content)
-        drop_cut_line(path)
-        assert path.read_bytes() == left

@@ -14,7 +14,7 @@ from rich.table import Table as RichTable
 from . import _options as opt
 from . import _output as out
 from ._input import Measuring, constraints_on, read_constraints, read_ids
-from ._options import DATA, METHOD, option
+from ._options import DATA, option
 
 if TYPE_CHECKING:
     from linkwise._types import JsonDict
@@ -37,10 +37,6 @@ class Check(Measuring):
     ] = None
     column: opt.ColumnRoles = None
     clusters: Annotated[int | None, opt.count_option("Number of clusters you want.")] = None
-    time_limit: Annotated[
-        float,
-        option(METHOD, about="Seconds to search whether -k clusters suffice.", min=0.0, rare=True),
-    ] = 10.0
     as_json: opt.Json = False
 
 
@@ -67,7 +63,7 @@ def check(request: Check) -> None:
             known = _read_alone(request)
         else:
             known, n_rows, worth = _read_with(request, request.data)
-        diagnosis = known.diagnose(request.clusters, n_rows=n_rows, time_limit=request.time_limit)
+        diagnosis = known.diagnose(request.clusters, n_rows=n_rows)
     if request.as_json:
         result = {"worth": worth} if worth else {}
         out.print_json({"file": str(request.links), **diagnosis.to_dict(), **result})

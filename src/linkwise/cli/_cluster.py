@@ -66,13 +66,6 @@ class Request(Measuring):
         str | None,
         option(KNOWLEDGE, about="Columns of ranks, coarse to fine: order,family,genus.", rare=True),
     ] = None
-    ignore_unknown: Annotated[
-        bool,
-        option(
-            KNOWLEDGE, "--ignore-unknown", rare=True,
-            about="Leave out constraints on rows that are not there.",
-        ),
-    ] = False  # fmt: skip
     clusters: Annotated[
         Counts | None,
         opt.count_option("Number of clusters, or a range; chosen if absent.", ranges=True),

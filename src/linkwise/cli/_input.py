@@ -179,7 +179,7 @@ def _role(text: str) -> tuple[str, str]:
 
 
 def constraints_on(
-    table: Table, path: Path, how: Reading, columns: list[str], *, ignore_unknown: bool = False
+    table: Table, path: Path, how: Reading, columns: list[str]
 ) -> tuple[Constraints, str | None]:
     """The constraints in a file on the rows of a table, and the column of ids that they name.
 
@@ -205,7 +205,8 @@ def constraints_on(
                 f"rows are named by their number, from 0: column {candidates[0]!r} does not have "
                 f"all ids of {path.name}; if they are ids, give --id-column {candidates[0]}"
             )
-    return _bound(known, table, read_ids(table, column), ignore_unknown), column
+    _check_rows(known, table, read_ids(table, column))
+    return known, column
 
 
 def _read_or_explain(
@@ -244,31 +245,14 @@ def _labels_in(path: Path, table: Table) -> str | None:
     )
 
 
-def _bound(
-    known: Constraints, table: Table, ids: list[str] | None, ignore_unknown: bool
-) -> Constraints:
-    """Check that the data has the rows that constraints name; perhaps leave out the others."""
-    if not ignore_unknown:
-        try:
-            known.to_rows(table.n_rows, ids)
-        except ValueError:
-            if ids is not None and (hint := _near_misses(known, ids)):
-                raise ValueError(hint) from None
-            raise
-        return known
-    names = list(range(table.n_rows)) if ids is None else ids
-    left = known.to_rows(table.n_rows, names, missing="drop")
-    n_left_out = known.n_constraints - left.n_constraints
-    if known and not left:
-        raise ValueError(
-            f"no constraint is left: the data has none of the rows that they name{see('ids')}"
-        )
-    if n_left_out:
-        out.print_note(
-            f"{n_left_out:,} of {known.n_constraints:,} constraints are left out: the data lacks "
-            "rows that they name"
-        )
-    return left._by_id(ids)
+def _check_rows(known: Constraints, table: Table, ids: list[str] | None) -> None:
+    """Refuse constraints on rows that the data does not have."""
+    try:
+        known.to_rows(table.n_rows, ids)
+    except ValueError:
+        if ids is not None and (hint := _near_misses(known, ids)):
+            raise ValueError(hint) from None
+        raise
 
 
 def _near_misses(known: Constraints, ids: list[str]) -> str | None:

@@ -158,10 +158,7 @@ def read(request: Request) -> TableInput:
         )
     known, id_column = None, request.id_column
     if request.constraints is not None:
-        known, id_column = constraints_on(
-            table, request.constraints, request, request.column or [],
-            ignore_unknown=request.ignore_unknown,
-        )  # fmt: skip
+        known, id_column = constraints_on(table, request.constraints, request, request.column or [])
     elif id_column is None:
         id_column = recognized_ids(table)
     ids = read_ids(table, id_column)

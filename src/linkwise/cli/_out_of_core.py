@@ -120,9 +120,7 @@ def read_blocks(request: Request) -> BlocksInput:
     )  # fmt: skip
     ids = blocks.locate(known.rows)
     names = None if ids is None else _Names(n_rows, {row: name for name, row in ids.items()})
-    drop = request.ignore_unknown and ids is not None
-    by_row = known.to_rows(n_rows, ids, missing="drop" if drop else "raise")
-    return replace(made, known=by_row, called=names)
+    return replace(made, known=known.to_rows(n_rows, ids), called=names)
 
 
 def _check(request: Request) -> None:

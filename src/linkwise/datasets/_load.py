@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
 SOURCE = "UCI Machine Learning Repository, in the copy that ships with scikit-learn"
 
@@ -62,25 +59,13 @@ def names() -> list[str]:
     return sorted(entry.name for entry in SKLEARN_SETS)
 
 
-def load(
-    name: str,
-    *,
-    sample: float | int | None = None,
-    random_state: int | np.random.RandomState | None = 0,
-    return_X_y: bool = False,
-) -> Any:
+def load(name: str, *, return_X_y: bool = False) -> Any:
     """Load a data set that comes with scikit-learn.
 
     Parameters
     ----------
     name : {"iris", "wine", "wdbc", "digits"}
         Case, blanks, dashes and underscores do not matter; "breast cancer" is wdbc.
-    sample : float in (0, 1] or int, default=None
-        Share of the rows (rounded up) or number of rows to draw at random, without replacement;
-        the rows stay in their order. All rows if None. A class may be missing from a small sample;
-        codes and `target_names` are those of the whole set.
-    random_state : int, RandomState or None, default=0
-        Decides which rows are drawn by `sample`.
     return_X_y : bool, default=False
         Return ``(data, target)`` alone.
 
@@ -94,7 +79,7 @@ def load(
     Raises
     ------
     ValueError
-        No data set has this name (the message lists similar ones), or `sample` is out of range.
+        No data set has this name; the message lists similar ones.
 
     Examples
     --------
@@ -102,18 +87,15 @@ def load(
     >>> iris = load("Iris")
     >>> iris.data.shape, iris.target_names.tolist()
     ((150, 4), ['setosa', 'versicolor', 'virginica'])
-    >>> X, y = load("iris", sample=0.1, return_X_y=True)
+    >>> X, y = load("iris", return_X_y=True)
     >>> X.shape, y.shape
-    ((15, 4), (15,))
+    ((150, 4), (150,))
     """
     from sklearn import datasets
 
     entry = _find(name)
     whole = getattr(datasets, entry.loader)()
     X, y = whole.data, whole.target.astype(np.int64)
-    if sample is not None:
-        rows = sample_rows(len(y), sample, check_random_state(random_state))
-        X, y = X[rows], y[rows]
     if return_X_y:
         return X, y
     classes = np.array([str(label) for label in whole.target_names])
@@ -144,23 +126,3 @@ def _find(name: str) -> SklearnSet:
         f"no data set is called {name!r}; {hint}All names: {', '.join(names())}. (The data sets of "
         "the papers are loaded by papers.datasets in a clone of linkwise.)"
     )
-
-
-def sample_rows(
-    n_rows: int, sample: float | int, random: np.random.RandomState
-) -> NDArray[np.int64]:
-    """Draw rows without replacement, in order; see `load`."""
-    return np.sort(random.choice(n_rows, _sample_size(n_rows, sample), replace=False))
-
-
-def _sample_size(n_rows: int, sample: float | int) -> int:
-    if isinstance(sample, Integral) and not isinstance(sample, bool):
-        if not 1 <= sample <= n_rows:
-            raise ValueError(f"sample={sample} rows, but the data set has 1 to {n_rows:,}")
-        return int(sample)
-    if not isinstance(sample, Real) or isinstance(sample, bool) or not 0 < sample <= 1:
-        raise ValueError(
-            f"sample={sample!r} should be a share of the rows, 0 < sample <= 1, or a whole number"
-        )
-    # Rounded up, but 0.07 * 100 is 7.000000000000001 and should give 7.
-    return max(1, math.ceil(float(sample) * n_rows - 1e-9))

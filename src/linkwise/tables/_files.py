@@ -121,14 +121,6 @@ def _named(path: Path) -> Iterator[None]:
         raise type(error)(error.errno, f"cannot write {path}: {error.strerror}") from error
 
 
-def drop_cut_line(path: Path) -> None:
-    """Remove a last line without line end, which a crash has cut off, from a file of lines."""
-    content = path.read_bytes()
-    if not content.endswith(b"\n"):
-        with path.open("rb+") as file:
-            file.truncate(content.rfind(b"\n") + 1)
-
-
 # -------------------------------------------------------------------- JSON, memory
 
 
