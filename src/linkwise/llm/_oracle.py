@@ -206,7 +206,20 @@ class ChatOracle:
         self, instructions: str, content: JsonDict, schema: JsonDict, prompt: str,
         records: tuple[str, ...] = (),
     ) -> Reply:  # fmt: skip
-        """The reply to a message: the stored one if there is one, else a new one."""
+        """The reply to a message: the stored one if there is one, else a new one.
+
+        Parameters
+        ----------
+        instructions : str
+        content : dict
+            Sent as JSON.
+        schema : dict
+            JSON schema of the reply.
+        prompt : str
+            Version of the instructions.
+        records : tuple of str, default=()
+            Hashes of the records of a card.
+        """
         messages = [
             {"role": "system", "content": instructions},
             {"role": "user", "content": json.dumps(content, ensure_ascii=False)},
