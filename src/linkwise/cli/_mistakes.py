@@ -60,22 +60,28 @@ def instead(command: str, typed: list[str], flags: set[str]) -> str | None:
     words: list[str] = []
     rest = [part for word in typed for part in _split(word)]
     while rest:
-        word = rest.pop(0)
-        if word in ("-k", "--clusters") and rest and rest[0].lower() in _CHOSEN:
-            rest.pop(0)
-        elif word in _LISTS and rest:
-            names = [rest.pop(0)]
-            while rest and not rest[0].startswith("-") and not Path(rest[0]).exists():
-                names.append(rest.pop(0))
-            words += [word, ",".join(name.strip(",") for name in names)]
-        elif word in _OPTIONS and word not in flags:
-            value = rest.pop(0) if rest and word not in _SWITCHES else ""
-            put = _OPTIONS[word] if "--algorithm" in typed or "--set" not in _OPTIONS[word] else ""
-            words += [part.format(value) for part in put.split()]
-        else:
-            words.append(word)
+        words += _replaced(rest, flags, "--algorithm" in typed)
     words = _files_in_place(command, words)
     return None if words == typed else shlex.join(["linkwise", command, *words])
+
+
+def _replaced(rest: list[str], flags: set[str], has_algorithm: bool) -> list[str]:
+    """The first of the remaining words with its values, removed from `rest`, as it should be."""
+    word = rest.pop(0)
+    if word in ("-k", "--clusters") and rest and rest[0].lower() in _CHOSEN:
+        rest.pop(0)
+        return []
+    if word in _LISTS and rest:
+        names = [rest.pop(0)]
+        while rest and not rest[0].startswith("-") and not Path(rest[0]).exists():
+            names.append(rest.pop(0))
+        return [word, ",".join(name.strip(",") for name in names)]
+    if word not in _OPTIONS or word in flags:
+        return [word]
+    value = rest.pop(0) if rest and word not in _SWITCHES else ""
+    if "--set" in _OPTIONS[word] and not has_algorithm:
+        return []
+    return [part.format(value) for part in _OPTIONS[word].split()]
 
 
 def _split(word: str) -> list[str]:

@@ -54,7 +54,10 @@ class ModelOptions:
         float | None, option(_MODEL, about="The most that all calls may cost.", min=0)
     ] = None
     price: Annotated[
-        str, option(_MODEL, about="Price of a million tokens read and written.", metavar="IN,OUT")
+        str,
+        option(
+            _MODEL, about="Price of a million tokens read and written.", metavar="IN,OUT", rare=True
+        ),
     ] = "0,0"
     names: Annotated[
         bool, option(_MODEL, "--name-clusters", about="Let the model name the clusters, too.")
@@ -67,7 +70,8 @@ class ModelOptions:
         ),
     ] = False  # fmt: skip
     proposals: Annotated[
-        bool, option(_MODEL, "--proposals", about="Decide about the proposals of agents.")
+        bool,
+        option(_MODEL, "--proposals", about="Decide about the proposals of agents.", rare=True),
     ] = False
     take_back: Annotated[
         str | None,

@@ -184,20 +184,30 @@ def open_session(
     if request.strategy is not None and request.strategy not in STRATEGIES:
         raise ValueError(f"--strategy {request.strategy}: expected one of {', '.join(STRATEGIES)}")
     strategy = None if request.strategy is None else STRATEGIES[request.strategy]
-    if not settings:
-        known = None if request.constraints is None else _read_known(request.constraints, task)
-        with out.warnings_as_notes():
-            return Session(
-                task.X,
-                strategy or "auto",
-                n_clusters=request.clusters,
-                path=path,
-                sample_ids=task.ids,
-                constraints=known,
-                random_state=request.seed or 0,
-                who=request.who,
-                about={**request.about(), "source": str(task.path)},
-            )
+    if settings:
+        return _continue_session(path, settings, task, request, strategy)
+    known = None if request.constraints is None else _read_known(request.constraints, task)
+    with out.warnings_as_notes():
+        return Session(
+            task.X,
+            strategy or "auto",
+            n_clusters=request.clusters,
+            path=path,
+            sample_ids=task.ids,
+            constraints=known,
+            random_state=request.seed or 0,
+            who=request.who,
+            about={**request.about(), "source": str(task.path)},
+        )
+
+
+def _continue_session(
+    path: Path, settings: JsonDict, task: SessionInput, request: SessionRequest,
+    strategy: str | None,
+) -> Session:  # fmt: skip
+    """Open a session; options that it was begun with cannot change."""
+    from linkwise.active import Session
+
     if request.constraints is not None:
         raise ValueError(f"--constraints: {path} is there already; they are only for a new session")
     changed = {

@@ -19,6 +19,8 @@ from ._options import OUTPUT, option
 if TYPE_CHECKING:
     from linkwise._types import JsonDict
     from linkwise.active import Answer
+    from linkwise.active._corrections import Correction
+    from linkwise.active._questions import ClusterCountAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +80,7 @@ def _read(path: Path, constraints_out: Path | None) -> JsonDict:
     counted = [answer for answer in accepted if answer.id not in overruled]
     if constraints_out is not None:
         links(counted, ids).write(constraints_out)
-    n_clusters = settings["n_clusters"]
-    for count in counts:
-        n_clusters = count.n_clusters if count.is_active else n_clusters
-    for one in corrections:
-        if one.change:
-            n_clusters = (n_clusters or one.details["n_before"]) + one.change
+    n_clusters = _n_clusters(settings["n_clusters"], counts, corrections)
     people = dict.fromkeys(answer.who for answer in active)
     named = tested_names(names_of_clusters(corrections), settings.get("kept", {}))
     return {
@@ -101,6 +98,18 @@ def _read(path: Path, constraints_out: Path | None) -> JsonDict:
         "costs": {model: spent._asdict() for model, spent in spending(path).items()},
         "contradictions": [str(explain(answer, counted, ids)) for answer in disputed],
     }
+
+
+def _n_clusters(
+    n_clusters: int | None, counts: Iterable[ClusterCountAnswer], corrections: Iterable[Correction]
+) -> int | None:
+    """The number of clusters after what was given, and after merges and splits."""
+    for count in counts:
+        n_clusters = count.n_clusters if count.is_active else n_clusters
+    for one in corrections:
+        if one.change:
+            n_clusters = (n_clusters or one.details["n_before"]) + one.change
+    return n_clusters
 
 
 def _counts(answers: Iterable[Answer]) -> dict[str, int]:

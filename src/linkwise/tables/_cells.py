@@ -100,11 +100,8 @@ def thousands(frame: pd.DataFrame, columns: dict[str, NDArray], notes: dict[str,
         if len(given) < 3 or not all(map(_GROUPED.fullmatch, given)):
             continue
         if has_commas:
-            gap = np.isnan(columns[name])
-            plain = [cell.strip().replace(".", "") for cell in frame[name]]
-            columns[name] = np.array(
-                [np.nan if gone else float(cell) for cell, gone in zip(plain, gap, strict=True)]
-            )
+            plain = frame[name].str.replace(".", "").where(~np.isnan(columns[name]))
+            columns[name] = plain.to_numpy(dtype=np.float64)
             notes[name] = "read as numbers: groups of three digits, 1.234 as 1234"
         else:
             notes[name] = "1.234 is read as 1.234; write 1234 if groups of three digits are meant"

@@ -7,7 +7,6 @@ columns are recognized, for the command line, the studio and Python alike.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -592,8 +591,9 @@ def _too_many_values(table: Table, name: str, gap: NDArray[np.bool_]) -> str | N
 def _fill_value(column: NDArray, gap: NDArray[np.bool_]) -> float | str:
     """The most frequent category, or the median."""
     if column.dtype == object:
-        often = Counter(cell.strip() for cell in column[~gap])
-        return min(often, key=lambda value: (-often[value], value))
+        import pandas as pd
+
+        return str(pd.Series(column[~gap]).str.strip().mode()[0])  # of equals, the first by name
     return float(np.median(column[~gap]))
 
 
