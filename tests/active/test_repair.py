@@ -103,7 +103,7 @@ def test_labels_keep_all_answers_that_are_true(seed, noise):
             known.add(i, j, "same" if y[i] == y[j] else "different")
     labels = RepairModel(X, 0, noise).at(known).labels
     if noise == 0:
-        for i, j, said in known.history:
+        for i, j, said, _ in known.history:
             assert (labels[i] == labels[j]) == (said == "same")
 
 
@@ -161,6 +161,20 @@ def test_answers_that_agree_are_all_believed():
         known.add(i, j, "same" if y[i] == y[j] else "different")
     labels = RepairModel(X, 0, "auto").at(known).labels
     assert labels[0] == labels[2] != labels[1]
+
+
+def test_a_light_answer_yields_to_heavier_ones_and_to_closeness():
+    """The sum of the log odds decides, not which answer came first; see `weigh`."""
+    X = np.array([[0.0], [0.01], [0.02], [5.0], [5.01], [5.02]])
+    for weight in (0.3, 2.5):
+        known = IncrementalClosure()
+        known.add(0, 3, "same", weight)
+        for i, j in ((0, 4), (1, 3)):
+            known.add(i, j, "different")
+        for i, j in ((0, 1), (1, 2), (3, 4), (4, 5)):
+            known.add(i, j, "same", 1.0)
+        labels = RepairModel(X, 0, 0.1).at(known).labels
+        assert (labels[0] == labels[3]) == (weight > 2)
 
 
 def test_checks_end_and_no_pair_is_asked_twice():
@@ -251,8 +265,8 @@ def test_wrong_noise_is_refused(noise):
 
 
 def test_answers_that_nothing_tests_say_nothing_about_wrong_ones():
-    untested = fold_history([(0, row, "same") for row in range(1, 40)])
-    tested = fold_history([(a, b, "same") for a in range(9) for b in range(a)])
+    untested = fold_history([(0, row, "same", 1.0) for row in range(1, 40)])
+    tested = fold_history([(a, b, "same", 1.0) for a in range(9) for b in range(a)])
     at_first = share_of_wrong(fold_history([]), 0)
     assert share_of_wrong(untested, 39) == pytest.approx(at_first)
     assert share_of_wrong(tested, 36) < at_first / 3

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from linkwise.llm import Count, ErrorRates, Evidence
-from linkwise.llm._cards import evidence_of
+from linkwise.llm._cards import order_count
 from linkwise.llm._rates import triangles
 from linkwise.llm._replies import Reply
 
@@ -88,7 +88,7 @@ def test_orders_are_compared_by_decisions():
     def reply(records, text):
         return Reply(text, tuple(records), "m", "p", text, 1, 1, 0.0, 0.0)
 
-    seen = evidence_of(
+    seen = order_count(
         [reply("abc", '{"groups": [[1, 2], [3]]}'), reply("cba", '{"groups": [[1], [2], [3]]}')]
     )
-    assert seen.orders == Count(1, 2)  # one pair of three, of two decisions
+    assert seen == Count(1, 2)  # one pair of three, of two decisions

@@ -39,7 +39,7 @@ def fold_with(
             overruled |= set(left.pop(0).overruled)
             known = fold(a for a in accepted if a.id not in overruled)[0]
         if answer is not None:
-            added = known.add(answer.i, answer.j, answer.said)
+            added = known.add(answer.i, answer.j, answer.said, answer.weight)
             (accepted if added else disputed).append(answer)
     return known, accepted, disputed
 
@@ -226,7 +226,7 @@ class AnswerLog:
             self.answers.append(own)
             self.active.append(own)
             self._of_pair.setdefault(own.question.pair, []).append(own)
-            added = self.known.add(own.i, own.j, own.said)
+            added = self.known.add(own.i, own.j, own.said, own.weight)
             (self.accepted if added else self.disputed).append(own)
         return False
 

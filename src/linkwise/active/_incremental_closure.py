@@ -7,7 +7,8 @@ proportional to the smaller of the two components it joins.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from linkwise.constraints import Constraints
 
@@ -23,7 +24,7 @@ class IncrementalClosure:
         self.members: dict[int, list[int]] = {}
         self.apart: dict[int, set[int]] = {}
         self.unsure: dict[int, set[int]] = {}
-        self.history: list[tuple[int, int, Verdict]] = []
+        self.history: list[tuple[int, int, Verdict, float]] = []
         self.asked: set[tuple[int, int]] = set()
         self.version = 0  # increases with every answer; invalidates what is derived
         self._root: dict[int, int] = {}
@@ -48,9 +49,9 @@ class IncrementalClosure:
         """Whether the pair is not entailed and has no "unsure" answer."""
         return self.relation(i, j) is None and j not in self.unsure.get(i, ())
 
-    def add(self, i: int, j: int, said: Verdict) -> bool:
+    def add(self, i: int, j: int, said: Verdict, weight: float = 1.0) -> bool:
         """Add an answer; return False and change nothing if it contradicts earlier ones."""
-        self.history.append((i, j, said))
+        self.history.append((i, j, said, weight))
         self.asked.add((min(i, j), max(i, j)))
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
@@ -96,7 +97,7 @@ def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], l
     accepted: list[Answer] = []
     disputed: list[Answer] = []
     for answer in answers:
-        added = known.add(answer.i, answer.j, answer.said)
+        added = known.add(answer.i, answer.j, answer.said, answer.weight)
         (accepted if added else disputed).append(answer)
     return known, accepted, disputed
 
@@ -112,28 +113,32 @@ def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
 
 
 def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = None) -> Dispute:
-    """The shortest chain of answers that contradicts a disputed one."""
-    given: dict[str, list[Answer]] = {"must": [], "cannot": []}
-    for answer in (*accepted, disputed):
+    """The shortest chain of answers that contradicts a disputed one.
+
+    Breadth-first search over states (row, number of "different" on the way): "different" is
+    contradicted by a chain of "same", and "same" by a chain with exactly one "different".
+    """
+    steps: dict[int, list[tuple[int, Answer]]] = {}
+    for answer in accepted:
         if answer.said != "unsure":
-            given["must" if answer.said == "same" else "cannot"].append(answer)
-    found = links((*accepted, disputed)).diagnose(limit=20).contradictions
-    shortest = min(found, key=lambda contradiction: contradiction.proof.n_constraints)
-    proof = (given[link.kind][link.line] for link in shortest.links)
-    rows, against = _walk(disputed, [answer for answer in proof if answer is not disputed])
-    return Dispute(disputed, against, tuple(rows if names is None else [names[r] for r in rows]))
-
-
-def _walk(disputed: Answer, against: Sequence[Answer]) -> tuple[list[int], tuple[Answer, ...]]:
-    """Sort the answers into a path from one row of the dispute to the other."""
-    rows, left, ordered = [disputed.i], list(against), []
-    while left:
-        step = next(_leaving(rows[-1], left))
-        left.remove(step)
-        ordered.append(step)
-        rows.append(step.j if step.i == rows[-1] else step.i)
-    return rows, tuple(ordered)
-
-
-def _leaving(row: int, answers: Iterable[Answer]) -> Iterator[Answer]:
-    return (answer for answer in answers if row in (answer.i, answer.j))
+            steps.setdefault(answer.i, []).append((answer.j, answer))
+            steps.setdefault(answer.j, []).append((answer.i, answer))
+    start, end = (disputed.i, 0), (disputed.j, int(disputed.said == "same"))
+    before: dict[tuple[int, int], tuple[tuple[int, int], Answer] | None] = {start: None}
+    queue = deque([start])
+    while end not in before:
+        at = queue.popleft()
+        for row, answer in steps.get(at[0], ()):
+            state = row, at[1] + (answer.said == "different")
+            if state[1] <= end[1] and state not in before:
+                before[state] = at, answer
+                queue.append(state)
+    rows, against, place = [disputed.j], list[Answer](), end
+    while (step := before[place]) is not None:
+        place, answer = step
+        rows.append(place[0])
+        against.append(answer)
+    rows, against = rows[::-1], against[::-1]
+    return Dispute(
+        disputed, tuple(against), tuple(rows if names is None else [names[r] for r in rows])
+    )

@@ -23,7 +23,7 @@ from ._incremental_closure import IncrementalClosure
 from ._parts import Parts
 from ._questions import Verdict
 
-History = Sequence[tuple[int, int, Verdict]]
+History = Sequence[tuple[int, int, Verdict, float]]  # rows, answer, weight
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
 
 # Prior of the curve: "same" and "different" are equally likely at a tenth of the greatest height,

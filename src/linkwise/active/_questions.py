@@ -227,16 +227,20 @@ class SetQuestion(NamedTuple):
 def links_of_groups(
     groups: Groups, known: IncrementalClosure, weights: Weights = 1.0
 ) -> list[tuple[int, int, Verdict, float]]:
-    """The links implied by groups of rows, without known ones."""
+    """The links implied by groups of rows, without known ones.
+
+    A link with a weight of its own is evidence also where it repeats what others imply, but not
+    where the pair was asked before.
+    """
     pairs: list[tuple[int, int, Verdict]] = []
     pairs += [(i, j, "same") for group in groups for i, j in pairwise(group)]
     pairs += [(a[0], b[0], "different") for a, b in combinations(groups, 2)]
     found = []
     for i, j, said in pairs:
-        if known.relation(i, j) == said:
-            continue
         pair = Question(i, j).pair
         weight = weights.get(pair, 1.0) if isinstance(weights, Mapping) else weights
+        if known.relation(i, j) == said and (weight == 1.0 or pair in known.asked):
+            continue
         found.append((i, j, said, float(weight)))
     return found
 

@@ -135,7 +135,7 @@ class Repair(Strategy):
         n_clusters : int or None
             Number of clusters, if known.
         """
-        history = [(answer.i, answer.j, answer.said) for answer in answers]
+        history = [(answer.i, answer.j, answer.said, answer.weight) for answer in answers]
         return self.model(context).labels(history, n_clusters)
 
     def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
@@ -177,8 +177,9 @@ class Repair(Strategy):
         if edges:
             return edges
         state = self.state(context)
+        waiting = _pending_parts(context, state)
         for candidate in islice(state.candidates(), _EDGES):
-            if context.pending and _is_pending(context, state, candidate):
+            if _is_pending(waiting, candidate):
                 continue
             pairs = _pairs(context, state, candidate)
             pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
@@ -218,9 +219,10 @@ class Repair(Strategy):
                 if context.can_ask(i, j):
                     return Question(i, j)
         state = self.state(context)
+        waiting = _pending_parts(context, state)
         for busy in (True, False) if context.pending else (False,):
             for candidate in state.candidates():
-                if busy and _is_pending(context, state, candidate):
+                if busy and _is_pending(waiting, candidate):
                     continue
                 for pair in _pairs(context, state, candidate):
                     if self._may_ask(context, *pair):
@@ -241,13 +243,16 @@ def _records(n: int) -> str:
     return f"{n:,} record{'s' * (n != 1)}"
 
 
-def _is_pending(context: QueryContext, state: RepairState, candidate: Candidate) -> bool:
+def _pending_parts(context: QueryContext, state: RepairState) -> Ints:
+    """Both parts of each pending question."""
+    rows = np.array([tuple(question) for question in context.pending], dtype=np.int64)
+    return state.stage.parts.of_row[rows.reshape(-1, 2)]
+
+
+def _is_pending(waiting: Ints, candidate: Candidate) -> bool:
     """Whether a question between the two sides is on its way already."""
-    left, right = set(candidate.left.tolist()), set(candidate.right.tolist())
-    asked = (
-        (int(a), int(b)) for a, b in (state.stage.parts.of_row[list(q)] for q in context.pending)
-    )
-    return any((a in left and b in right) or (a in right and b in left) for a, b in asked)
+    left, right = np.isin(waiting, candidate.left), np.isin(waiting, candidate.right)
+    return bool((left & right[:, ::-1]).any())
 
 
 def _pairs(

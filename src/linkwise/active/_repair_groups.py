@@ -87,7 +87,7 @@ class Groups:
         """Of the odds of "same", by the last half of the answers."""
         part, history = self.graph.parts.of_row, self.known.history
         recent = history[len(history) // 2 :] if len(history) > _RECENT else history
-        rows = [(part[i], part[j], said == "same") for i, j, said in recent if said != "unsure"]
+        rows = [(part[i], part[j], said == "same") for i, j, said, _ in recent if said != "unsure"]
         answers = np.array(rows, dtype=np.int64).reshape(-1, 3)
         a, b, same = answers[answers[:, 0] != answers[:, 1]].T
         first, *slopes = most_probable(self.graph.design(a, b), same, _PRIOR, _PRIOR_SD)

@@ -32,7 +32,7 @@ from ._merge_tree import (
 from ._parts import ALL_ROWS, Parts, diffusion_map, learn_metric, make_parts, split_parts
 from ._questions import Verdict
 from ._repair_groups import Groups, NeighborGraph
-from ._wrong_answers import believe, fold_history, share_of_wrong, weigh
+from ._wrong_answers import are_facts, believe, fold_history, share_of_wrong, weigh
 
 # Clusters and answers from which questions grow groups, and the parts of groups; chosen on CLINC150
 # (150 classes), where ARI after 2,000 answers is .80 with groups, .68 without.
@@ -57,7 +57,7 @@ class RepairModel:
         self._X = diffusion_map(self._directions) if has_map else self._directions
         self._seed, self._noise = seed, noise
         self._lock = threading.RLock()
-        self._seen: list[tuple[int, int, Verdict]] = []
+        self._seen: list[tuple[int, int, Verdict, float]] = []
         self._stages: list[Stage] = []
         self._last: tuple[int, IncrementalClosure, RepairState] | None = None
         self._graph: tuple[int, NeighborGraph] | None = None
@@ -146,7 +146,7 @@ class RepairModel:
         noise = self._share_of_wrong(believed, len(history))
         n_clusters = before.n_clusters
         if n_clusters is None and self._has_many(
-            state, len(believed.history) == len(history), len(history)
+            state, are_facts(known) and len(believed.history) == len(history), len(history)
         ):
             n_clusters = len(np.unique(state.cluster))
         if n_clusters is not None:
@@ -181,7 +181,7 @@ class RepairModel:
     ) -> tuple[RepairState, IncrementalClosure]:  # fmt: skip
         """The clusters, and the answers that are believed."""
         evidence = weigh(stage, history)
-        if stage.noise and known.version < len(known.history):  # some answers contradict others
+        if stage.noise and not are_facts(known):
             merges, curve, *_ = self._grow(stage, known)
             cut = best_cut(stage, curve, merges)
             known = believe(stage, curve, cut, history, evidence)
@@ -216,7 +216,7 @@ def _answered_parts(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floa
     part = parts.of_row
     found = [
         (part[i], part[j], said == "same")
-        for i, j, said in known.history
+        for i, j, said, _ in known.history
         if said != "unsure" and part[i] != part[j] and known.relation(i, j) == said
     ]
     table = np.array(found, dtype=np.int64).reshape(-1, 3)

@@ -55,9 +55,9 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
         self._check_enough_rows(rows.shape[0])
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, Integral, 1)
-        history: list[tuple[int, int, Verdict]] = []
-        history += [(int(i), int(j), "same") for i, j in told.known.must_link]
-        history += [(int(i), int(j), "different") for i, j in told.known.cannot_link]
+        history: list[tuple[int, int, Verdict, float]] = []
+        history += [(int(i), int(j), "same", 1.0) for i, j in told.known.must_link]
+        history += [(int(i), int(j), "different", 1.0) for i, j in told.known.cannot_link]
         check_noise(self.noise)
         model = RepairModel(rows, self.random_state or 0, self.noise)
         return self.take(model.labels(history, self.n_clusters), told, started)

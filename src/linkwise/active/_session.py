@@ -274,8 +274,9 @@ class Session(SessionCorrections):
             What is answered: one that was asked, or one of your own. The pending
             question of `who` by default.
         weight : float or mapping from (i, j) to float, default=1.0
-            How much the answer counts, such as the confidence of who gives it. For groups also
-            for each pair with i < j.
+            Log odds that the answer is right, in the unit of `confidence_weight`: 1 for an answer
+            that counts as usual; `Repair` weighs lighter ones against the others and against
+            closeness before it joins rows. For groups also for each pair with i < j.
         replace : bool, default=False
             Whether to take back other answers of the person to the pair.
         who : str, default=None

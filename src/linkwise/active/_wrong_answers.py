@@ -23,9 +23,20 @@ _CYCLE = 3  # answers, at the least, of which one follows from the others
 def fold_history(history: History) -> IncrementalClosure:
     """The closure of answers in order."""
     known = IncrementalClosure()
-    for i, j, said in history:
-        known.add(i, j, said)
+    for answer in history:
+        known.add(*answer)
     return known
+
+
+def are_facts(known: IncrementalClosure) -> bool:
+    """Whether no answer contradicts another and none weighs less than a plain one.
+
+    Else the closure alone does not decide: rows that a light "same" joins are one cluster only if
+    closeness and the other answers agree.
+    """
+    return known.version == len(known.history) and all(
+        weight >= 1.0 for *_, weight in known.history
+    )
 
 
 def share_of_wrong(believed: IncrementalClosure, n_answers: int) -> float:
@@ -35,7 +46,7 @@ def share_of_wrong(believed: IncrementalClosure, n_answers: int) -> float:
     be wrong is no evidence.
     """
     n_wrong = n_answers - len(believed.history)
-    n_used = sum(said != "unsure" for _, _, said in believed.history)
+    n_used = sum(said != "unsure" for _, _, said, _ in believed.history)
     n_needed = sum(len(rows) - 1 for rows in believed.members.values())
     n_needed += sum(map(len, believed.apart.values())) // 2
     n_tested = min(_CYCLE * (n_used - n_needed), n_used) + n_wrong
@@ -43,15 +54,21 @@ def share_of_wrong(believed: IncrementalClosure, n_answers: int) -> float:
 
 
 def weigh(stage: Stage, history: History) -> Evidence:
-    """Sum of the log odds of the answers about each pair of parts; none if all are true."""
+    """Sum of the log odds of the answers about each pair of parts; none if all are true.
+
+    An answer of weight w has the log odds w log((1 - p) / p), where p is the share of wrong answers
+    (`Stage.noise`): weights are log odds, of which 1 is an answer without a weight, and
+    contradictions show how often this one is wrong.
+    """
     if not stage.noise:
         return {}
     odds = log((1 - stage.noise) / stage.noise)
     found: Evidence = {}
-    for i, j, said in history:
+    for i, j, said, weight in history:
         a, b = sorted(stage.parts.of_row[[i, j]].tolist())
         if said != "unsure" and a != b:
-            found[a, b] = found.get((a, b), 0.0) + (odds if said == "same" else -odds)
+            sign = 1.0 if said == "same" else -1.0
+            found[a, b] = found.get((a, b), 0.0) + sign * weight * odds
     return found
 
 
@@ -77,8 +94,8 @@ def believe(
     part = stage.parts.of_row
     return fold_history(
         [
-            (i, j, said)
-            for i, j, said in history
+            (i, j, said, weight)
+            for i, j, said, weight in history
             if said == "unsure" or bool(label[part[i]] == label[part[j]]) == (said == "same")
         ]
     )

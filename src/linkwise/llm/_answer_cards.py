@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import count
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from numbers import Integral
 
 from linkwise._validation import check_number
-from linkwise.active import Session, SetQuestion
+from linkwise.active import Question, Session, SetQuestion
 
+from ._audit import answer_rates
 from ._chat import ChatError
 from ._oracle import ChatOracle, Groups
+from ._rates import ErrorRates
 
 
 def answer_cards(
@@ -26,8 +27,11 @@ def answer_cards(
 ) -> int:
     """Let a model sort cards of records until nothing is left to ask or the budget is spent.
 
-    Up to `oracle.parallel` cards are out at once. Their answers count in the order of the
-    questions, so that the same replies give the same session however long each call takes.
+    Cards are chosen and sent in batches of `oracle.parallel`: choosing needs the clusters after all
+    earlier answers, which are computed once per batch. The answers count in the order of the
+    questions, so that the same replies give the same session however long each call takes. Each
+    answer has the log odds of its kind as its weight, by the error rates as estimated before the
+    batch.
 
     Parameters
     ----------
@@ -64,47 +68,67 @@ def answer_cards(
     if n is not None:
         check_number("n", n, Integral, 0)
     author = oracle.model if who is None else who
-    out: deque[tuple[str, SetQuestion, Future[Groups | str]]] = deque()
-    slots = (f"{author} #{number % oracle.parallel + 1}" for number in count())
-    n_answered, is_over, error = 0, False, None
+    slots = [f"{author} #{number + 1}" for number in range(oracle.parallel)]
+    n_answered = 0
     with ThreadPoolExecutor(oracle.parallel) as pool:
-        while True:
-            while not is_over and len(out) < oracle.parallel and n_answered + len(out) != n:
-                slot = next(slots)
-                card = session.ask(set_size=size, who=slot)
-                if card is None:
-                    break
-                out.append((slot, card, pool.submit(oracle.group, card.rows)))
-            if not out:
+        while n_answered != n:
+            n_next = oracle.parallel if n is None else min(oracle.parallel, n - n_answered)
+            cards = _choose(session, slots[:n_next], size)
+            if not cards:
                 break
-            slot, card, future = out.popleft()
-            try:
-                groups = future.result()
-            except ChatError as failure:
-                groups, error = "stop", failure
-            if isinstance(groups, str):
-                is_over = True
-            else:
-                is_over = not _tell(session, card, groups, author)
-                n_answered += 1
-                if progress is not None:
-                    progress(n_answered)
-            session.ask(0, who=slot)
-    if error is not None:
-        raise error
+            # By the answers in the session, not by the replies in its file: these may be of later
+            # cards that were taken back, and the session must be the same when it is repeated.
+            rates = answer_rates(session, author)
+            calls = [pool.submit(oracle.group, card.rows) for card in cards]
+            error, is_over = None, False
+            for card, slot, call in zip(cards, slots, calls, strict=False):
+                try:
+                    groups = call.result()
+                except ChatError as failure:
+                    groups, error = "stop", failure
+                if isinstance(groups, str):
+                    is_over = True
+                else:
+                    _tell(session, card, groups, author, rates)
+                    n_answered += 1
+                    if progress is not None:
+                        progress(n_answered)
+                session.ask(0, who=slot)
+            if error is not None:
+                raise error
+            if is_over:
+                break
     return n_answered
 
 
-def _tell(session: Session, card: SetQuestion, groups: Groups, author: str) -> bool:
-    """Store an answer; what it leaves open is unsure. False if all of it was there already."""
-    before = len(session.snapshot().answers)
-    session.tell(groups, who=author)
-    place = {row: number for number, group in enumerate(groups) for row in group}
-    confirms = len(session.snapshot().answers) == before  # says what follows from earlier answers
+def _choose(session: Session, slots: Sequence[str], size: int) -> list[SetQuestion]:
+    """A card for each slot, fewer if nothing is left to ask."""
+    cards = list[SetQuestion]()
+    for slot in slots:
+        card = session.ask(set_size=size, who=slot)
+        if card is None:
+            break
+        cards.append(card)
+    return cards
+
+
+def _tell(
+    session: Session, card: SetQuestion, groups: Groups, author: str, rates: ErrorRates
+) -> None:
+    """Store an answer with its log odds; what it leaves open is unsure.
+
+    Rows and groups have the order of the card, so that the pair of its first two rows, for which
+    it was chosen, is among the links: no card comes twice.
+    """
+    rank = {row: place for place, row in enumerate(card.rows)}
+    groups = sorted((sorted(group, key=rank.__getitem__) for group in groups),
+                    key=lambda group: rank[group[0]])  # fmt: skip
+    group_of = {row: number for number, group in enumerate(groups) for row in group}
+    weight = {
+        Question(i, j).pair: rates.weight("same" if group_of[i] == group_of[j] else "different")
+        for i, j in combinations(group_of, 2)
+    }
+    session.tell(groups, weight=weight, who=author)
     for question in card.pairs:
-        i, j = question
-        if i not in place or j not in place:
+        if not set(question) <= group_of.keys():
             session.tell("unsure", question, who=author)
-        elif confirms:
-            session.tell(place[i] == place[j], question, who=author)
-    return len(session.snapshot().answers) > before

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from linkwise.active import Answer, Session
 from linkwise.constraints import Constraints
 
-from ._rates import Count, ErrorRates, Verdict
+from ._rates import NOTHING, Count, ErrorRates, Evidence, Verdict, triangles
 
 _KINDS: tuple[Verdict, Verdict] = ("same", "different")
 _KEY = "audit"  # in the metadata of a session: the answers that were drawn, by model
@@ -56,16 +56,38 @@ def audit_sample(session: Session, model: str, n: int = 30, random_state: int = 
     return [one for one, _ in _checked(session, model, is_open=True)]
 
 
-def audit_counts(session: Session, model: str) -> dict[str, Count]:
-    """Wrong and audited answers of a model of both kinds, as in `Evidence`."""
-    pairs = [(one.said, one.said != right) for one, right in _checked(session, model)]
-    return {
-        f"audit_{said}": Count(
-            sum(wrong for kind, wrong in pairs if kind == said),
-            sum(kind == said for kind, _ in pairs),
-        )
-        for said in _KINDS
+def answer_rates(session: Session, model: str, orders: Count = NOTHING) -> ErrorRates:
+    """Error rates of a model by its answers in a session, their triangles, and an audit."""
+    # An answer that a person took back was given all the same; one that was undone in the name of
+    # the model will be given again.
+    of_pair = {
+        one.question.pair: one
+        for one in session.snapshot().answers
+        if one.who == model and (one.is_active or one.undone_by != model)
     }
+    answers = list(of_pair.values())
+    said = [one.said for one in answers]
+    links = [
+        (str(one.i), str(one.j), one.said, one.card or one.id)
+        for one in answers
+        if one.said != "unsure"
+    ]
+    after_same, after_different = triangles(links)
+    checked = [(one.said, one.said != right) for one, right in _checked(session, model)]
+    wrong = {
+        kind: Count(sum(w for k, w in checked if k == kind), sum(k == kind for k, _ in checked))
+        for kind in _KINDS
+    }
+    return ErrorRates.estimate(
+        Evidence(
+            Count(said.count("same"), said.count("same") + said.count("different")),
+            wrong["same"],
+            wrong["different"],
+            orders,
+            after_same,
+            after_different,
+        )
+    )
 
 
 def _answers(session: Session, model: str) -> list[Answer]:

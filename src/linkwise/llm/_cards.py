@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from linkwise._types import JsonDict
 
-from ._rates import Count, Evidence, Link, links_of, triangles
+from ._rates import Count
 from ._replies import Reply
 
 T = TypeVar("T")
@@ -86,8 +86,8 @@ def _disagreements(
     ]
 
 
-def evidence_of(cards: Sequence[Reply]) -> Evidence:
-    """What the replies show by themselves: both orders, and triangles."""
+def order_count(cards: Sequence[Reply]) -> Count:
+    """Decisions that differ between both orders, among those of cards sent in both."""
     groups = {
         reply.records: [
             [reply.records[place] for place in group]
@@ -96,13 +96,9 @@ def evidence_of(cards: Sequence[Reply]) -> Evidence:
         for reply in cards
     }
     differing, decisions = 0.0, 0
-    links: list[Link] = []
-    for card, (records, found) in enumerate(groups.items()):
+    for records, found in groups.items():
         other = groups.get(records[::-1])
-        is_second = other is not None and records[0] > records[-1]
-        if not is_second:
-            links += links_of(found, card)
-        elif other is not None:
+        if other is not None and records[0] > records[-1]:
             first, second = _place(found), _place(other)
             both = [record for record in first if record in second]
             if len(both) > 1:  # a card of m records is m - 1 decisions
@@ -110,9 +106,4 @@ def evidence_of(cards: Sequence[Reply]) -> Evidence:
                 share = len(_disagreements(first, second, both)) / n_pairs
                 decisions += len(both) - 1
                 differing += share * (len(both) - 1)
-    after_same, after_different = triangles(links)
-    return Evidence(
-        orders=Count(round(differing), decisions),
-        after_same=after_same,
-        after_different=after_different,
-    )
+    return Count(round(differing), decisions)

@@ -53,22 +53,7 @@ class _Response(NamedTuple):
 
 
 class ChatServer:
-    """A model on a server; may be called from several threads.
-
-    Parameters
-    ----------
-    model : str
-    base_url : str or None
-        None: `OPENAI_BASE_URL`, else OpenAI.
-    timeout : float
-        Seconds for one call.
-    retries : int
-        Attempts after the first.
-    wait : float
-        Seconds before the second attempt, doubled each time, unless the server says how long.
-    max_tokens : int
-        Most tokens of a reply.
-    """
+    """A model on a server; may be called from several threads. See `ChatOracle`."""
 
     def __init__(
         self, model: str, base_url: str | None, timeout: float, retries: int, wait: float,
@@ -88,16 +73,7 @@ class ChatServer:
         self._closed_until = 0.0  # by a Retry-After, for all threads
 
     def complete(self, messages: Messages, schema: JsonDict, request: str) -> Completion:
-        """Send messages until there is a reply.
-
-        Parameters
-        ----------
-        messages : sequence of dict
-        schema : dict
-            JSON schema of the reply.
-        request : str
-            Hash that identifies the request, so that a gateway can recognize a repeated one.
-        """
+        """Send messages until there is a reply; a gateway recognizes a repeated `request`."""
         attempt, reason = 0, ""
         while attempt <= self._retries:
             time.sleep(max(0.0, self._closed_until - time.monotonic()))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -18,10 +17,10 @@ from linkwise._types import JsonDict, PathLike
 from linkwise._validation import check_number
 from linkwise.active import Session
 
-from ._audit import audit_counts
-from ._cards import INSTRUCTIONS, PROMPT, SCHEMA, agreement, digest, evidence_of, read_groups
+from ._audit import answer_rates
+from ._cards import INSTRUCTIONS, PROMPT, SCHEMA, agreement, digest, order_count, read_groups
 from ._chat import ChatServer, n_tokens
-from ._rates import Count, ErrorRates
+from ._rates import ErrorRates
 from ._replies import Replies, Reply, Spending
 
 _SECONDS_PER_CALL = 1.0  # in an estimate, until a call was timed
@@ -300,12 +299,8 @@ class ChatOracle:
         session : Session
             The session it has answered, with the answers of an audit if there was one.
         """
-        seen = evidence_of(self.replies.cards(self.model, self._prompt))
-        given = {a.question.pair: a.said for a in session.snapshot().answers if a.who == self.model}
-        said = list(given.values())
-        said_same = Count(said.count("same"), said.count("same") + said.count("different"))
-        audit = audit_counts(session, self.model)
-        return ErrorRates.estimate(replace(seen, said_same=said_same, **audit))
+        orders = order_count(self.replies.cards(self.model, self._prompt))
+        return answer_rates(session, self.model, orders)
 
     def close(self) -> None:
         """Close the file of the replies."""

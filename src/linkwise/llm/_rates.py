@@ -17,9 +17,8 @@ grid, with a uniform prior. What is observed:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +41,7 @@ class Count(NamedTuple):
     n: int = 0
 
 
-_NOTHING = Count()
+NOTHING = Count()
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,12 @@ class Evidence:
         Third answers "same" after one "same" and one "different".
     """
 
-    said_same: Count = _NOTHING
-    audit_same: Count = _NOTHING
-    audit_different: Count = _NOTHING
-    orders: Count = _NOTHING
-    after_same: Count = _NOTHING
-    after_different: Count = _NOTHING
+    said_same: Count = NOTHING
+    audit_same: Count = NOTHING
+    audit_different: Count = NOTHING
+    orders: Count = NOTHING
+    after_same: Count = NOTHING
+    after_different: Count = NOTHING
 
 
 @dataclass(frozen=True)
@@ -182,15 +181,6 @@ def _rate(values: Floats, weight: Floats) -> Rate:
 
 
 # -------------------------------------------------------------------- what the replies show
-
-
-def links_of(groups: Sequence[Sequence[str]], card: int) -> list[Link]:
-    """The decisions of a card: records of a group as a chain, and one pair per two groups."""
-    links: list[Link] = []
-    for number, group in enumerate(groups):
-        links += [(a, b, "same", card) for a, b in pairwise(group)]
-        links += [(group[0], other[0], "different", card) for other in groups[:number]]
-    return [link for link in links if link[0] != link[1]]
 
 
 def triangles(links: Iterable[Link]) -> tuple[Count, Count]:

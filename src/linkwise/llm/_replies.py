@@ -33,19 +33,9 @@ CREATE TABLE IF NOT EXISTS reply (
 
 @dataclass(frozen=True)
 class Reply:
-    """A stored reply.
+    """A stored reply, by the hash of model and messages.
 
-    Attributes
-    ----------
-    request : str
-        Hash of model and messages.
-    records : tuple of str
-        Hashes of the records of a card, in the order sent; empty for other questions.
-    model, prompt : str
-        Name of the model, version of the prompt.
-    text : str
-    tokens_in, tokens_out : int
-    cost, seconds : float
+    `records` are hashes of the records of a card in the order sent, empty for other questions.
     """
 
     request: str
@@ -78,12 +68,9 @@ class Spending(NamedTuple):
 
 
 class Replies:
-    """The table of replies in a file; safe to use from several threads and processes.
+    """The table of replies in a file, made at the first use; in memory if `path` is None.
 
-    Parameters
-    ----------
-    path : str or path, default=None
-        The file of a session. The table is made at the first use. None: in memory.
+    Safe to use from several threads and processes.
     """
 
     def __init__(self, path: PathLike | None = None):
