@@ -256,7 +256,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         model = self.best_estimator_[-1]
         report = Report.of(
             known, self.labels_, algorithm=f"AutoCluster: {self._name}", costs=np.zeros(0),
-            objective=float(getattr(model, "inertia_", 0.0)),
+            objective=getattr(model, "objective_", None),  # of PCK-Means, if it refined them
             n_iter=int(getattr(model, "n_iter_", 1)), converged=True, seconds=seconds,
             n_dropped=given.n_dropped, ids=given.ids, wrong=wrong,
             noise=None if wrong is None else self.noise_,

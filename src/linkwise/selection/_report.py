@@ -50,6 +50,9 @@ class ChoiceReport(Report):
     def _lines(self) -> list[str]:
         return [*self.reasons, *super()._lines()]
 
+    def _course(self) -> str:
+        return "compared and fitted" if self.objective is None else super()._course()
+
     def _page(self) -> Any:
         return replace(super()._page(), reasons=self.reasons)
 
