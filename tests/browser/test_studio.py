@@ -42,7 +42,7 @@ def test_ten_answers_by_keys_on_iris(visit, serve):
     me.page.get_by_text("10 answers").wait_for()
     legend = me.page.locator(".lw-legend")
     legend.get_by_text("cluster 3").wait_for()
-    assert "same" in legend.inner_text()
+    legend.get_by_text("same").wait_for()
 
 
 def test_undo_unsure_and_reload(visit, small):
@@ -193,7 +193,7 @@ def test_several_at_once(visit, small):
     known = session.constraints
     assert len(known.must_link) == len(numbers) - 2
     assert len(known.cannot_link) == 1
-    session.undo(who=session.who)
+    session.undo(who=session.snapshot().who)
     assert len(session.constraints.must_link) == 0
 
 
@@ -438,11 +438,9 @@ def test_several_people(visit, serve):
     ana.answer(y, 2)
     bo.answer(y, 1)
     assert sorted(answer.who for answer in session.snapshot().answers) == ["Ana", "Ana", "Bo <b>"]
-    bo.press("z")  # one's own last answer
-    assert [answer.who for answer in session.snapshot().answers if answer.is_active] == [
-        "Ana",
-        "Ana",
-    ]
+    bo.page.keyboard.press("z")  # one's own last answer; the next question may be the same
+    bo.page.locator(".lw-note").get_by_text("Undone").wait_for()
+    assert [a.who for a in session.snapshot().answers if a.is_active] == ["Ana", "Ana"]
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
     wait_until(lambda: history.count() == 3)

@@ -393,8 +393,7 @@ def test_labels_that_contradict_constraints(tmp_path):
         (["-k", 3, "--algorithm", "mpck", "--set", "n_ini=5"], "did you mean n_init?"),
         (["-k", 3, "--algorithm", "mpck", "--set", "n_init"], "expected name=value"),
         (["-k", 3, "--algorithm", "mpck", "--set", "k=5"], "give -k 5 instead"),
-        (["-k", "auto"], "leave out -k"),
-        (["-k", 3, "--algorithm", "kmeans"], "pck without --constraints is plain k-means"),
+        (["-k", 3, "--algorithm", "kmeans"], "which is plain k-means without --constraints"),
         (["--algorithm", "pck"], "-k is missing"),
         (
             ["-k", 3, "--algorithm", "cop", "--set", "on_infeasible=no"],

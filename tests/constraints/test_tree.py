@@ -163,3 +163,13 @@ def test_deep_caterpillars_are_no_trouble():
         wanted, "sample", 20_000, random_state=0
     )
     assert one_tree(known) == wanted
+
+
+def test_a_tree_is_restricted_to_some_leaves():
+    tree = Tree.from_newick("((a,b),((c,d),e),f);")
+    some = tree.restrict(["e", "a", "c", "d"])
+    assert sorted(some.leaves) == ["a", "c", "d", "e"]
+    triplets = [("c", "d", "e"), ("c", "e", "a"), ("d", "e", "a")]
+    assert (some.displays(triplets) == tree.displays(triplets)).all()
+    with pytest.raises(ConstraintError, match="none of these ids"):
+        tree.restrict(["x"])

@@ -100,7 +100,6 @@ def test_what_cells_lack_is_told(adata):
 
 
 def test_studio_in_a_cell():
-    pytest.importorskip("IPython")
     pytest.importorskip("nicegui")
     with Session(X, n_clusters=3, random_state=0) as session:
         frame = show_studio(session, height=500)

@@ -296,6 +296,39 @@ class Tree:
             n_below[up] += n_below[node]
         return n_below
 
+    def restrict(self, ids: Iterable[Hashable]) -> Tree:
+        """The tree that is left when only the leaves `ids` are kept.
+
+        Parameters
+        ----------
+        ids : sequence of hashable
+            Names of the leaves.
+        """
+        wanted = set(ids)
+        n_inner = len(self.parent) - self.n_leaves
+        kept = [leaf in wanted for leaf in self.leaves] + [False] * n_inner
+        below = np.array(kept, dtype=np.int64)  # kept leaves below each node
+        for node, up in enumerate(self.parent.tolist()):  # a node comes before its parent
+            if up >= 0:
+                below[up] += below[node]
+        if not below[-1]:
+            raise ConstraintError("none of these ids is a leaf of the tree")
+        events: list[int] = []
+        leaves: list[Hashable] = []
+        stack = [(len(self.parent) - 1, False)]
+        while stack:
+            node, done = stack.pop()
+            children = [child for child in self.children[node] if below[child]]
+            if node < self.n_leaves:
+                events.append(-1)
+                leaves.append(self.leaves[node])
+            elif done:
+                events.append(len(children))
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(children))
+        return _from_events(events, leaves, None)
+
     def cut(self, n_clusters: int) -> NDArray[np.int64]:
         """Clusters of the leaves: the tree is cut from the root downwards, level by level.
 

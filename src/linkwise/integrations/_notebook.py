@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from linkwise._optional import optional
 
 if TYPE_CHECKING:
     from linkwise.active import Session
+    from linkwise.studio import Studio
+
+
+@dataclass(frozen=True)
+class StudioFrame:
+    """A running studio, shown as a frame in the cell of a notebook."""
+
+    studio: Studio
+    height: int
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe src="{self.studio.url}" width="100%" height="{self.height}" '
+            'frameborder="0" allowfullscreen></iframe>'
+        )
 
 
 def show_studio(
@@ -17,7 +31,7 @@ def show_studio(
     *,
     features: Sequence[str] | None = None,
     height: int = 720,
-) -> Any:
+) -> StudioFrame:
     """Show the studio of a session in a notebook cell.
 
     The notebook and the kernel must run on the same machine: the browser connects to the studio
@@ -33,7 +47,7 @@ def show_studio(
 
     Returns
     -------
-    frame : IPython.display.IFrame
+    frame : StudioFrame
         Its attribute `studio` is the running `Studio`; ``frame.studio.close()`` ends it.
 
     Examples
@@ -45,10 +59,6 @@ def show_studio(
     >>> frame.studio.close()
     >>> session.close()
     """
-    display = optional("IPython.display", extra="studio", need="The studio in a notebook")
     from linkwise.studio import Studio
 
-    studio = Studio(session, records, features=features, port=0, embedded=True)
-    frame = display.IFrame(studio.url, width="100%", height=height)
-    frame.studio = studio
-    return frame
+    return StudioFrame(Studio(session, records, features=features, port=0, embedded=True), height)

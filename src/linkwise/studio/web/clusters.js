@@ -41,8 +41,8 @@ export default {
           <button class="lw-mark" :aria-pressed="highlight === c.number" :aria-label="'highlight ' + c.name + ' on the map'" title="Highlight on the map"
             @click="$emit('highlight', highlight === c.number ? null : c.number)"><svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
             :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg></button>
-          <input :value="c.name" maxlength="60" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
-            @keydown.enter="$event.target.blur()" @change="$emit('rename', { number: c.number, name: $event.target.value })">
+          <input :value="drafts[c.number] ?? c.name" maxlength="60" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
+            @input="drafts[c.number] = $event.target.value" @keydown.enter="$event.target.blur()" @change="rename(c)" @blur="delete drafts[c.number]">
           <span class="lw-soft">{{ counted(c.size, "record") }} ({{ c.share }})</span>
           <span class="lw-buttons">
             <button class="lw-plain" :aria-label="'records of ' + c.name" @click="$emit('records', { number: c.number })">Records</button>
@@ -79,8 +79,9 @@ export default {
     </section>`,
   props: { clusters: Array, count: Number, groups: Number, most: Number, choice: Object, highlight: Number },
   emits: ["use", "choose", "stop", "count", "rename", "records", "split", "merge", "note", "move", "highlight"],
-  // chosen: by the number of a cluster, the one to merge it with; records: typical ones, by row
-  data: () => ({ chosen: {}, records: {}, over: null, search: "", order: "number", few: FEW, page: PAGE, most_shown: PAGE }),
+  // By the number of a cluster: the one to merge it with; the name that is being typed, which a new
+  // state must not overwrite. records: typical ones, by row
+  data: () => ({ chosen: {}, drafts: {}, records: {}, over: null, search: "", order: "number", few: FEW, page: PAGE, most_shown: PAGE }),
   computed: {
     found() {
       return arranged(this.clusters, this.search, this.order);
@@ -99,6 +100,9 @@ export default {
     breakable, counted: count,
     isNamed(cluster) {
       return cluster.name !== `cluster ${cluster.number + 1}`;
+    },
+    rename({ number }) {
+      if (number in this.drafts) this.$emit("rename", { number, name: this.drafts[number] });
     },
     pictures(cluster) {
       return cluster.typical.filter((record) => record.image);
