@@ -25,6 +25,30 @@ def test_slides_by_seed_and_size():
         make_slides(1)
 
 
+def test_slides_with_clouds_and_condition_of_the_caller():
+    means = [[0, 0, 0], [50, 0, 0], [0, 50, 0]]
+    X, y = make_slides(
+        31, means=means, covariances=[np.eye(3)] * 3, condition="x0 > 25 | x2 < -100",
+        random_state=0,
+    )  # fmt: skip
+    assert X.shape == (31, 3)
+    assert np.array_equal(y == 3, X[:, 0] > 25)
+    assert np.bincount(y).tolist() == [11, 0, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"condition": "z > 0"}, "cannot be evaluated on the columns x, y"),
+        ({"condition": "x + y"}, "true or false for each point"),
+        ({"covariances": np.eye(2)}, r"2 means of 2 features need \(2, 2, 2\)"),
+    ],
+)
+def test_slides_refuse_what_they_cannot_use(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make_slides(10, **wrong)
+
+
 # ---------------------------------------------------------------- blobs
 
 

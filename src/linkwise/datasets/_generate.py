@@ -25,24 +25,35 @@ SLIDES_COVARIANCES = np.array(
 def make_slides(
     n_samples: int = 1000,
     *,
+    means: ArrayLike = SLIDES_MEANS,
+    covariances: ArrayLike = SLIDES_COVARIANCES,
+    condition: str = "x > 0 & y < 0",
     random_state: Seed = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Make data like that of Teja's slides: normal clouds, and one more class cut out of them.
 
-    Two clouds have the same number of points and are a class each. The points with x > 0 and y < 0,
-    about a third of the first cloud, are a class of their own. No clustering by distance finds that
-    class without constraints.
+    Each cloud has the same number of points and is one class. The points that satisfy a condition
+    (on the slides x > 0 and y < 0, about a third of the first cloud) are a class of their own. No
+    clustering by distance finds that class without constraints.
 
     Parameters
     ----------
     n_samples : int, default=1000
         Number of points.
+    means : array-like of shape (n_clouds, n_features), default=those of the author's data
+        Mean of each cloud.
+    covariances : array-like of shape (n_clouds, n_features, n_features), \
+            default=those of the author's data
+        Covariance of each cloud.
+    condition : str, default="x > 0 & y < 0"
+        Which points are the last class, as `pandas.DataFrame.eval` takes it. The columns are x
+        and y, or x0, x1, ... if there are more than two.
     random_state : int, RandomState or None, default=None
         Pass an int for the same points each time.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, 2)
+    X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
 
     Examples
@@ -55,11 +66,33 @@ def make_slides(
     if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 2:
         raise ValueError(f"n_samples={n_samples!r} should be a whole number >= 2")
     random = check_random_state(random_state)
-    sizes = [n_samples - n_samples // 2, n_samples // 2]
-    clouds = zip(SLIDES_MEANS, SLIDES_COVARIANCES, sizes, strict=True)
-    X = np.vstack([random.multivariate_normal(mean, spread, n) for mean, spread, n in clouds])
-    y = np.repeat([0, 1], sizes)
-    y[(X[:, 0] > 0) & (X[:, 1] < 0)] = 2
+    import pandas as pd  # only for the condition
+
+    means, covariances = np.asarray(means, float), np.asarray(covariances, float)
+    k, d = means.shape
+    if covariances.shape != (k, d, d):
+        raise ValueError(
+            f"covariances has shape {covariances.shape}; {k} means of {d} features need {(k, d, d)}"
+        )
+    sizes = n_samples // k + (np.arange(k) < n_samples % k)
+    X = np.vstack(
+        [
+            random.multivariate_normal(m, c, n)
+            for m, c, n in zip(means, covariances, sizes, strict=True)
+        ]
+    )
+    y = np.repeat(np.arange(k), sizes)
+    columns = ["x", "y"] if d == 2 else [f"x{i}" for i in range(d)]
+    try:
+        chosen = np.asarray(pd.DataFrame(X, columns=columns).eval(condition))
+    except Exception as error:  # pandas and the parser of Python raise many kinds
+        raise ValueError(
+            f"condition={condition!r} cannot be evaluated on the columns {', '.join(columns)} "
+            f"({error})"
+        ) from error
+    if chosen.dtype != bool or chosen.shape != (n_samples,):
+        raise ValueError(f"condition={condition!r} should be true or false for each point")
+    y[chosen] = k
     return X, y
 
 
