@@ -238,6 +238,7 @@ def test_update(wine):
     assert model.report_.ids == names
     assert sum(model.changes_.joined.values()) == len(new)
     assert len(model.probabilities_) == len(y)
+    assert not hasattr(model.fit(X[old]), "changes_")
 
 
 def test_update_without_a_cluster_for_a_row_changes_nothing(wine):

@@ -170,6 +170,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             Fitted estimator.
         """
         started = time.perf_counter()
+        self.__dict__.pop("changes_", None)  # of an update of the fit before
         X, given = self._read_rows(X, constraints, sample_ids)
         known, pairs = read_links(given.known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
